@@ -1,0 +1,8 @@
+"""From an ``onnx_ir`` model to a file, a stream, bytes or a ``ModelProto``.
+
+Stands alone: imports onnx_ir, onnx, numpy and the standard library, nothing of this package.
+"""
+
+from onnxport.write.model import check_target, model_size, to_bytes, to_proto, write_model
+
+__all__ = ["check_target", "model_size", "to_bytes", "to_proto", "write_model"]
