@@ -130,6 +130,7 @@ def is_lossy(source: torch.dtype, target: torch.dtype) -> bool:
     return _LETTER_OF.get(target, "-") not in _HOLDS.get(_LETTER_OF.get(source, ""), "")
 
 
+@functools.lru_cache(maxsize=4096)
 def casts_back(name: str, opset: int, outputs: int) -> tuple[int | None, ...]:
     """For each output the position of the input whose type it has, or None where it has a type of its own.
 
