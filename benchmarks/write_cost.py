@@ -2,9 +2,8 @@
 
     python benchmarks/write_cost.py [GiB] [folder]
 
-The bare time is that of ``file.write(memoryview(weight))`` for each weight. Both are the best of six,
-taken in turns that change order, since the page cache and the disk are noisy. Where the models are larger than 2 GB, they
-have external data.
+The bare time is that of ``file.write(memoryview(weight))`` for each weight. Both are the best of six, in
+turns that change order, since the page cache and the disk are noisy. Models above 2 GB have external data.
 """
 
 from __future__ import annotations

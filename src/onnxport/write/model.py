@@ -13,8 +13,9 @@ from google.protobuf.message import EncodeError  # type: ignore[import-untyped]
 from onnxport.write import external, protobuf, target
 from onnxport.write.tensors import byte_size
 
-LIMIT = 2**31 - 1
-"""Bytes of the largest protobuf message."""
+LIMIT = 2**31 - 1024
+"""Bytes of the largest model in one file. Protobuf's limit is 2**31 - 1, but its C++ parsers, onnxruntime's
+among them, refuse the last few bytes below it."""
 
 
 def write_model(model: ir.Model, f: target.Target, *, external_data: bool | None = None) -> None:
@@ -31,14 +32,13 @@ def write_model(model: ir.Model, f: target.Target, *, external_data: bool | None
     wire = None if external_data else _wire_model(model)
     if wire is None and external_data is False:
         raise ValueError(
-            f"the model has {model_size(model)} bytes of weights; a model in one file is limited to {LIMIT} "
-            "bytes (2 GB) by protobuf. Leave out external_data=False to store them in a second file"
+            f"{_too_large(model)}. Leave out external_data=False to store the weights in a second file"
         )
     if path is None:
         if wire is None:
             raise ValueError(
-                f"the model has {model_size(model)} bytes of weights, above 2 GB it needs a second file for "
-                "them; a stream has no place for it: pass a path"
+                f"{_too_large(model)}. The weights need a second file, and a stream has no place for it: "
+                "pass a path"
             )
         target.send(cast(BinaryIO, f), wire.pieces())
     elif wire is not None:
@@ -98,9 +98,9 @@ def _write_external(model: ir.Model, path: str) -> None:
     try:
         message = protobuf.message_bytes(protobuf.serialize(model, data.encode))
     except EncodeError as error:
-        raise _too_long() from error
+        raise _skeleton_too_large() from error
     if len(message) > LIMIT:
-        raise _too_long()
+        raise _skeleton_too_large()
     if not data.size:  # Nothing to store: no empty file.
         with target.replacing(path) as (file,):
             target.send(file, [message])
@@ -114,7 +114,14 @@ def _data_path(path: str) -> str:
     return f"{path}.data"
 
 
-def _too_long() -> ValueError:
+def _too_large(model: ir.Model) -> str:
+    return (
+        f"the model has {model_size(model)} bytes of weights and with them passes {LIMIT} bytes, "
+        "the limit of protobuf for one file (2 GB)"
+    )
+
+
+def _skeleton_too_large() -> ValueError:
     return ValueError(
         f"the model without its weights passes {LIMIT} bytes (2 GB): its constants in node attributes, its "
         "strings and small tensors can't go to a second file. Turn large constants into initializers"
