@@ -69,8 +69,8 @@ def top_k(call: Call) -> list[Type]:
 
 @rule("NonZero")
 def non_zero(call: Call) -> list[Type]:
-    dims = call[0].dims
-    rank: Size = call.unknown() if dims is None else len(dims)
+    # Of a scalar the specification makes (0, n), onnxruntime (1, n).
+    rank: Size = len(call[0].dims or ()) or call.unknown()
     return [(torch.int64, (rank, call.unknown()))]
 
 

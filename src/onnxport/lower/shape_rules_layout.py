@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..dims import Size, exact_div, known_eq, known_ge, known_le, known_lt, maximum, minimum, product
+from ..dims import Size, exact_div, known_eq, known_ge, known_lt, maximum, minimum, product
 from ..dtypes import from_numpy
 from .shape_rules import Call, Type, as_int, ceil_div, rule
 
@@ -26,12 +26,12 @@ def reshape(call: Call) -> list[Type]:
     for i in copies:
         dims[i] = call.unknown() if x.dims is None else _copied(call, x.dims, i)
     if -1 in target:
-        others = product(size for i, size in enumerate(target) if i not in copies and size != -1)
+        place = target.index(-1)
+        others = [size for i, size in enumerate(target) if i not in copies and i != place]
         if x.dims is None:
-            dims[target.index(-1)] = call.unknown()
+            dims[place] = call.unknown()
         else:
-            numel = product(size for i, size in enumerate(x.dims) if i not in copies)
-            dims[target.index(-1)] = _quotient(call, numel, others)
+            dims[place] = _quotient(call, [s for i, s in enumerate(x.dims) if i not in copies], others)
     return [(x.dtype, tuple(dims))]
 
 
@@ -41,15 +41,20 @@ def _copied(call: Call, dims: tuple[Size, ...], index: int) -> Size:
     return dims[index]
 
 
-def _quotient(call: Call, numel: Size, others: Size) -> Size:
-    if others == 0:
+def _quotient(call: Call, sizes: list[Size], others: list[Size]) -> Size:
+    if 0 in others:
         raise call.error("a -1 beside a 0 has no definite size")
-    quotient = exact_div(numel, others)
+    for size in tuple(others):  # mostly nothing is left to divide by
+        if size in sizes:
+            sizes.remove(size)
+            others.remove(size)
+    numel, divisor = product(sizes), product(others)
+    quotient = exact_div(numel, divisor)
     if quotient is not None:
         return quotient
-    if isinstance(numel, int) and isinstance(others, int):
-        raise call.error(f"{numel} elements can't be divided by {others}")
-    return numel // others
+    if isinstance(numel, int) and isinstance(divisor, int):
+        raise call.error(f"{numel} elements can't be divided by {divisor}")
+    return numel // divisor
 
 
 @rule("Flatten")
@@ -177,19 +182,25 @@ def slice_(call: Call) -> list[Type]:
 
 
 def slice_length(size: Size, start: Size, end: Size, step: int) -> Size | None:
-    """How many elements a slice takes of `size`; None where that hangs on the sign of a bound."""
+    """How many elements a slice takes of `size`; None if that hangs on a bound's sign, or is in dispute."""
     first, last = _from_front(start, size), _from_front(end, size)
     if first is None or last is None:
         return None
+    if step < 0 and isinstance(end, int) and end >= _UNBOUNDED:
+        return None  # nothing by the specification, everything by onnxruntime
+    if isinstance(size, int) and isinstance(first, int) and isinstance(last, int):
+        if step > 0:
+            return max(0, ceil_div(min(last, size) - max(first, 0), step))
+        return max(0, ceil_div(min(max(first, 0), size - 1) - max(last, -1), -step))
+    # The same with Dims: min(a, b) - max(c, d) is a minimum of differences, and as such simplifies further.
     if step > 0:
-        # min(last, size) - max(first, 0), where the minimum of differences simplifies further
-        return _steps(minimum(last - first, last, size - first, size), step)
-    first = maximum(first, 0)
-    return _steps(minimum(size - 1 - last, first - last, size, first + 1), -step)
-
-
-def _steps(length: Size, step: int) -> Size:
-    return maximum(0, ceil_div(length, step))
+        length = minimum(last, size)
+        if first != 0:
+            length = minimum(last - first, length, size - first)
+    else:
+        first = maximum(first, 0)
+        length = minimum(size - 1 - last, first - last, size, first + 1)
+    return maximum(0, ceil_div(length, abs(step)))
 
 
 def _from_front(index: Size, size: Size) -> Size | None:
@@ -202,7 +213,8 @@ def _from_front(index: Size, size: Size) -> Size | None:
         return index + size if index < 0 else index
     if known_lt(index, 0):
         return index + size
-    return index if known_ge(index, 0) else None
+    # size - 1 is negative where size is 0, and then it makes no difference.
+    return index if known_ge(index, 0) or index - size == -1 else None
 
 
 @rule("Concat")
@@ -320,7 +332,7 @@ def range_length(start: Size, limit: Size, delta: Size) -> Size | None:
     """How many numbers range(start, limit, delta) has; None where that hangs on the sign of `delta`."""
     if known_lt(delta, 0):
         return maximum(0, ceil_div(start - limit, -delta))
-    return maximum(0, ceil_div(limit - start, delta)) if known_le(1, delta) else None
+    return maximum(0, ceil_div(limit - start, delta)) if known_ge(delta, 0) else None
 
 
 def _float_steps(start: Any, limit: Any, delta: Any) -> int | None:

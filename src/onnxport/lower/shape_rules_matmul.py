@@ -92,7 +92,7 @@ def einsum(call: Call) -> list[Type]:
 def attention(call: Call) -> list[Type]:
     q, k, v = call[0], call[1], call[2]
     past_k, past_v = call.optional(4), call.optional(5)
-    value_dtype = (past_v or v).dtype if past_v is not None else v.dtype
+    value_dtype = v.dtype if past_v is None else past_v.dtype
     if q.dims is None or k.dims is None or v.dims is None:
         return [(q.dtype, None), (q.dtype, call.unknowns(4)), (value_dtype, call.unknowns(4)),
                 (q.dtype, call.unknowns(4))]  # fmt: skip

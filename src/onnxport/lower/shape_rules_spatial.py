@@ -80,11 +80,13 @@ def conv_transpose(call: Call) -> list[Type]:
     w, extra = Windows(call, count), call.attr("output_padding") or [0] * count
     out: list[Size] = []
     for i, size in enumerate(spatial):
-        if w.auto_pad.startswith("SAME"):
+        extent = w.dilations[i] * (kernel[i] - 1) + 1 + extra[i]
+        if not w.auto_pad.startswith("SAME"):
+            out.append(w.strides[i] * (size - 1) + extent - w.pads[i] - w.pads[i + count])
+        elif known_ge(extent, w.strides[i]):
             out.append(size * w.strides[i])
-            continue
-        extent = w.dilations[i] * (kernel[i] - 1) + 1
-        out.append(w.strides[i] * (size - 1) + extra[i] + extent - w.pads[i] - w.pads[i + count])
+        else:  # the padding is negative by the specification, none in onnxruntime
+            out.append(call.unknown())
     return [(x.dtype, (x.dims[0], channels, *out))]
 
 

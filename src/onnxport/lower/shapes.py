@@ -14,7 +14,6 @@ import torch
 
 from ..dims import Dim, Size
 from ..dtypes import from_onnx, to_onnx
-from ..errors import LoweringError
 from . import (  # noqa: F401  they fill the registry
     shape_rules_elementwise,
     shape_rules_index,
@@ -78,7 +77,7 @@ def _infer_by_schema(call: Call, domain: str) -> list[Type]:
         found = infer_node_outputs(
             schema, node, types, data, opset_imports=[onnx.helper.make_opsetid(domain, call.opset)]
         )
-    except InferenceError as error:
+    except (InferenceError, onnx.checker.ValidationError) as error:
         raise call.error(f"onnx's inference fails: {error}") from error
     return [_type_of(call, schema, i, found.get(f"o{i}"), symbols) for i in range(call.outputs)]
 
@@ -125,9 +124,17 @@ def _type_of(
 
 
 def _declared_dtype(call: Call, schema: onnx.defs.OpSchema, index: int) -> torch.dtype:
-    """The element type by the schema alone: that of an input declared to be of the same type."""
+    """The element type by the schema alone: the one it names, or that of an input declared to be the same."""
+    import onnx
+
     declared = schema.outputs[min(index, len(schema.outputs) - 1)].type_str
     for formal, tensor in zip(schema.inputs, call.inputs):
         if formal.type_str == declared and tensor is not None:
             return tensor.dtype
-    raise LoweringError(f"ONNX {call.op_type}: the element type of output {index} can't be inferred")
+    name = declared.removeprefix("tensor(").removesuffix(")").upper()
+    if name not in onnx.TensorProto.DataType.keys():  # noqa: SIM118  an enum of protobuf, not a dict
+        raise call.error(f"the element type of output {index} can't be inferred")
+    try:
+        return from_onnx(onnx.TensorProto.DataType.Value(name))
+    except ValueError as error:
+        raise call.error(str(error)) from error
