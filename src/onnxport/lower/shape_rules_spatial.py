@@ -191,8 +191,8 @@ def resize(call: Call) -> list[Type]:
     scales = _scales(call)
     cropped = call.attr("coordinate_transformation_mode") == "tf_crop_and_resize"
     for i, axis in enumerate(axes):
-        size = None if scales is None or cropped else _scaled(dims[axis], scales[i])
-        dims[axis] = call.unknown() if size is None else size
+        scaled = None if scales is None or cropped else _scaled(dims[axis], scales[i])
+        dims[axis] = call.unknown() if scaled is None else scaled
     return [(x.dtype, tuple(dims))]
 
 
