@@ -69,7 +69,7 @@ class Dim:
         self._text: str | None = None
 
     @staticmethod
-    def symbol(name: str, minimum: int = 0) -> Dim:
+    def symbol(name: str, minimum: int | None = 0) -> Dim:
         if not name or "`" in name:
             raise ValueError(f"{name!r} can't name a size: it must be non-empty and without backticks")
         text = name if _NAME.fullmatch(name) else f"`{name}`"

@@ -226,9 +226,7 @@ def concat(call: Call) -> list[Type]:
     axis = call.axis(call.attributes["axis"], len(known[0]))
     # Sizes off the axis are all the same: a number says more than a Dim.
     dims = [next((s for s in column if isinstance(s, int)), column[0]) for column in zip(*known)]
-    dims[axis] = (
-        call.unknown() if len(known) < len(shapes) else sum((d[axis] for d in known[1:]), known[0][axis])
-    )
+    dims[axis] = call.unknown() if len(known) < len(shapes) else sum((d[axis] for d in known[1:]), known[0][axis])
     return [(dtype, tuple(dims))]
 
 
@@ -317,9 +315,7 @@ def range_(call: Call) -> list[Type]:
     if not any(value is None for value in values):
         start, limit, delta = (value.reshape(-1)[0] if value is not None else 0 for value in values)
         exact = call[0].dtype.is_floating_point
-        length = (
-            _float_steps(start, limit, delta) if exact else range_length(*map(_plain, (start, limit, delta)))
-        )
+        length = _float_steps(start, limit, delta) if exact else range_length(*map(_plain, (start, limit, delta)))
     return [(call[0].dtype, (call.unknown() if length is None else length,))]
 
 
@@ -337,9 +333,6 @@ def range_length(start: Size, limit: Size, delta: Size) -> Size | None:
 
 def _float_steps(start: Any, limit: Any, delta: Any) -> int | None:
     # The difference in the type itself, the quotient in float64: as runtimes do.
-    if any(
-        as_int(value) is None and not isinstance(value, (float, np.generic))
-        for value in (start, limit, delta)
-    ):
+    if any(as_int(value) is None and not isinstance(value, (float, np.generic)) for value in (start, limit, delta)):
         return None
     return max(0, ceil(float(limit - start) / float(delta)))

@@ -68,11 +68,7 @@ def _infer_by_schema(call: Call, domain: str) -> list[Type]:
     )
     symbols: dict[str, Size] = {str(size): size for _, tensor in given for size in tensor.dims or ()}
     types = {name: _type_proto(tensor) for name, tensor in given}
-    data = {
-        name: onnx.numpy_helper.from_array(t.data)
-        for name, t in given
-        if t.is_constant and t.data is not None
-    }
+    data = {name: onnx.numpy_helper.from_array(t.data) for name, t in given if t.is_constant and t.data is not None}
     try:
         found = infer_node_outputs(
             schema, node, types, data, opset_imports=[onnx.helper.make_opsetid(domain, call.opset)]

@@ -1,0 +1,113 @@
+"""`export`: calls the stages in order."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, BinaryIO
+
+import torch
+
+from . import options as _options
+from .errors import OpsetError
+from .options import OperatorExportTypes, Options, TrainingMode
+from .result import ExportResult
+
+Target = str | os.PathLike[str] | BinaryIO
+
+
+def export(
+    model: Any,
+    args: Any = (),
+    f: Target | None = None,
+    export_params: bool = True,
+    verbose: bool = False,
+    training: TrainingMode = TrainingMode.EVAL,
+    input_names: Sequence[str] | None = None,
+    output_names: Sequence[str] | None = None,
+    operator_export_type: OperatorExportTypes = OperatorExportTypes.ONNX,
+    opset_version: int | None = None,
+    do_constant_folding: bool = True,
+    dynamic_axes: Mapping[str, Mapping[int, str] | Sequence[int]] | None = None,
+    keep_initializers_as_inputs: bool | None = None,
+    custom_opsets: Mapping[str, int] | None = None,
+    export_modules_as_functions: bool | set[type[torch.nn.Module]] = False,
+    *,
+    kwargs: Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None,
+    external_data: bool | None = None,
+) -> ExportResult:
+    """Export a PyTorch model to ONNX.
+
+    Args:
+        model: an `nn.Module` or function (run once and recorded), a `ScriptModule` or `ScriptFunction` (compiled,
+            with its loops and ifs), or an `ExportedProgram`.
+        args: example arguments: a tuple, a tensor, or a tuple that ends in a dict of named arguments.
+        f: where to write: a path, or a binary stream. None writes nothing.
+        export_params: False makes all parameters inputs of the model, after its own.
+        verbose: print the graph, and note source locations in it.
+        training: whether the model is exported for inference or to be trained.
+        input_names: names of the inputs, in order; further names go to the parameters.
+        output_names: names of the outputs, in order.
+        operator_export_type: what becomes of operators without a conversion.
+        opset_version: version of the ONNX operators, 7 to the newest of the installed `onnx`. None is 14, or the
+            lowest after it that can express the model.
+        do_constant_folding: compute at export what depends on parameters alone.
+        dynamic_axes: axes whose size is known only at run time: `{"x": {0: "batch"}}` or `{"x": [0, 2]}`.
+        keep_initializers_as_inputs: list the initializers among the inputs too.
+        custom_opsets: versions of custom operator domains.
+        export_modules_as_functions: export calls of modules as local functions: True, or a set of module types.
+        kwargs: example named arguments.
+        dynamic_shapes: as of `torch.export`, instead of `dynamic_axes`.
+        external_data: True writes weights to a file beside the model's; None does so above 2 GB.
+
+    Returns:
+        The model, and what can be done with it.
+
+    Raises:
+        TypeError, ValueError, FileNotFoundError: an argument is wrong; nothing was done.
+        UnsupportedOperatorError: the model has operators without a conversion; all of them are listed.
+        LoweringError: an operator can't be converted as it is used.
+        CheckerError: the graph is not valid ONNX.
+    """
+    from . import write
+    from .capture import capture
+
+    chosen = _options.check(
+        export_params=export_params,
+        verbose=verbose,
+        training=training,
+        input_names=input_names,
+        output_names=output_names,
+        operator_export_type=operator_export_type,
+        opset_version=opset_version,
+        do_constant_folding=do_constant_folding,
+        dynamic_axes=dynamic_axes,
+        dynamic_shapes=dynamic_shapes,
+        keep_initializers_as_inputs=keep_initializers_as_inputs,
+        custom_opsets=custom_opsets,
+        export_modules_as_functions=export_modules_as_functions,
+    )
+    if f is not None:
+        write.check_target(f, external_data=external_data)
+    program = capture(model, args, kwargs, chosen)
+    lowered = _lower(program, chosen)
+    result = ExportResult(lowered, model, args, kwargs)
+    if f is not None:
+        write.write_model(lowered.model, f, external_data=external_data)
+    return result
+
+
+def _lower(program: Any, chosen: Options) -> Any:
+    """Lower at the opset asked for; with the default, at the lowest from it on that can express the model."""
+    from . import ops  # noqa: F401  (fills the registry)
+    from .lower.model import lower
+
+    opset = chosen.opset
+    while True:
+        try:
+            return lower(program, chosen, opset)
+        except OpsetError as error:
+            if chosen.opset_version is not None or error.needed is None or error.needed <= opset:
+                raise
+            opset = error.needed

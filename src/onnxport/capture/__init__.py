@@ -1,0 +1,29 @@
+"""Front ends: from a model and example arguments to a `Program`. The only place of private torch names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ..program import Program
+
+if TYPE_CHECKING:
+    from ..options import Options
+
+
+def capture(model: Any, args: Any, kwargs: Mapping[str, Any] | None, options: Options) -> Program:
+    """Capture a model by the front end for its type."""
+    from .inputs import normalize
+    from .trace import trace
+
+    positional, named = normalize(args, kwargs)
+    if not isinstance(model, torch.nn.Module) and not callable(model):
+        raise TypeError(
+            f"model must be an nn.Module, a scripted module or function, or an ExportedProgram, not {type(model).__name__}"
+        )
+    return trace(model, positional, named)
+
+
+__all__ = ["capture"]

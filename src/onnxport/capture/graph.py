@@ -1,0 +1,156 @@
+"""Reads a `torch._C.Graph` into a `Program`, touching each of its objects once.
+
+Asking a node for its inputs or outputs takes about 10 µs each, as long as most lowerings; everything that is
+not needed for the result (tensor types, source lines) is therefore read when it is first asked for.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ..program import Block, Location, Node, Operand, Schema, TensorType, Value
+from ..program.schema import parse
+
+# Frames in these folders are not the user's.
+_INNER = (os.path.dirname(torch.__file__) + os.sep, os.path.dirname(os.path.dirname(__file__)) + os.sep)
+_FRAME = re.compile(r"^(?P<file>.+?)(?:\((?P<line>\d+)\)|:(?P<line2>\d+):\d+)(?:: (?P<function>.*))?$")
+
+
+class GraphReader:
+    """Turns blocks of `torch._C` nodes into blocks of a `Program`.
+
+    `leaf` may take over a node (module attributes, calls): it returns True if it did.
+    """
+
+    def __init__(
+        self,
+        scope_of: Callable[[str], str] = lambda name: name,
+        leaf: Callable[[Any, GraphReader], bool] | None = None,
+    ) -> None:
+        self.operands: dict[Any, Operand] = {}  # torch._C.Value -> what stands for it
+        self.scope_of = scope_of
+        self.leaf = leaf
+        self._scopes: dict[str, str] = {}
+        self._schemas: dict[tuple[Any, ...], Schema | None] = {}
+
+    def block(self, source: Any) -> Block:
+        """A `torch._C.Graph` or `torch._C.Block` with its parameters, nodes and returns."""
+        block = Block(parameters=[self.define(v) for v in source.inputs()])
+        self.nodes(source, block.nodes)
+        block.returns = [self.operands[v] for v in source.outputs()]
+        return block
+
+    def nodes(self, source: Any, into: list[Node]) -> None:
+        for node in source.nodes():
+            kind = node.kind()
+            if kind == "prim::Constant":
+                output = node.output()
+                self.operands[output] = _constant(node, output)
+            elif self.leaf is None or not self.leaf(node, self):
+                into.append(self.node(kind, node))
+
+    def define(self, value: Any, type: str | None = None) -> Value:
+        """A new `Value` for a `torch._C.Value`."""
+        result = Value(
+            value.debugName(),
+            value.type().annotation_str if type is None else type,
+            lambda: tensor_type(value.type()),
+        )
+        self.operands[value] = result
+        return result
+
+    def node(self, kind: str, node: Any) -> Node:
+        operands = self.operands
+        inputs = [operands[v] for v in node.inputs()]
+        schema = self.schema(kind, node, inputs)
+        if schema is not None and len(schema.returns) == 1 and schema.returns[0].type == "Tensor":
+            outputs = [self.define(node.output(), "Tensor")]
+        else:
+            outputs = [self.define(v) for v in node.outputs()]
+        scope_name = node.scopeName()
+        scope = self._scopes.get(scope_name)
+        if scope is None:
+            scope = self._scopes[scope_name] = self.scope_of(scope_name)
+        result = Node(
+            schema.full_name if schema is not None else kind,
+            inputs,
+            outputs,
+            schema=schema,
+            scope=scope,
+            location=lambda: location(scope, node.sourceRange()),
+        )
+        if kind == "prim::PythonOp":
+            self._python_op(node, result)
+        elif kind[:6] == "prim::":
+            result.blocks = tuple(self.block(b) for b in node.blocks())
+            result.attributes = {name: _attribute(node, name) for name in node.attributeNames()}
+        return result
+
+    def schema(self, kind: str, node: Any, inputs: list[Operand]) -> Schema | None:
+        """The schema of a node; the text is asked for once for each kind and types of its inputs."""
+        key = (kind, *(x.type if x.__class__ is Value else x.__class__ for x in inputs))
+        if key in self._schemas:
+            return self._schemas[key]
+        text = node.schema()
+        schema = parse(text) if text and text != "(no schema)" and not kind.startswith("prim::") else None
+        self._schemas[key] = schema
+        return schema
+
+    def _python_op(self, node: Any, result: Node) -> None:
+        """`torch.autograd.Function.apply`: the class, its Python arguments, and what its forward did."""
+        result.attributes = {
+            "name": node.pyname(),
+            "function": node.pyobj(),
+            "arguments": list(node.scalar_args()),
+            "convention": node.cconv(),
+        }
+        if "Subgraph" in node.attributeNames():
+            result.blocks = (self.block(node.g("Subgraph")),)
+
+
+def tensor_type(type: Any) -> TensorType | None:
+    """What a TorchScript type says of a tensor, None if it is no tensor type."""
+    if type.kind() != "TensorType":
+        return None
+    sizes, strides = type.sizes(), type.strides()
+    if sizes is None and type.dim() is not None:
+        sizes = [None] * type.dim()
+    return TensorType(
+        type.dtype(),
+        None if sizes is None else tuple(sizes),
+        None if strides is None else tuple(strides),
+    )
+
+
+def _constant(node: Any, output: Any) -> Operand:
+    if not node.hasAttributes():
+        return None
+    return output.toIValue()
+
+
+def _attribute(node: Any, name: str) -> Any:
+    kind = node.kindOf(name)
+    return getattr(node, kind)(name) if kind in ("i", "f", "s", "t", "is", "fs", "ss", "ts", "ival", "ty") else None
+
+
+def location(scope: str, source: str) -> Location:
+    """The place in the user's code that a source range of TorchScript tells of.
+
+    Frames run from the innermost outwards; the first that lies outside of torch itself is the user's. Where
+    all are torch's (a model that is a torch module), the innermost is taken.
+    """
+    frames = [m for m in map(_FRAME.match, (line.strip() for line in source.splitlines())) if m]
+    for match in frames:
+        if not match["file"].startswith(_INNER):
+            return _location(scope, match, source)
+    return _location(scope, frames[0], source) if frames else Location(scope)
+
+
+def _location(scope: str, match: re.Match[str], source: str) -> Location:
+    file, line = match["file"].removeprefix('File "').rstrip('"'), match["line"] or match["line2"]
+    return Location(scope, f"{file}:{line}", code=source)

@@ -1,0 +1,204 @@
+"""Arguments of a model, flattened: which tensors become inputs, their names, and the way back."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+
+@dataclasses.dataclass(slots=True)
+class Arguments:
+    """Example arguments of a model, flattened.
+
+    `leaves` are the tensors in order, `names` their names ("x", "past.0.key"); `rebuild(leaves)` gives
+    positional and keyword arguments of the same structure with other tensors.
+    """
+
+    leaves: list[torch.Tensor]
+    names: list[str]
+    rebuild: Callable[[Sequence[Any]], tuple[tuple[Any, ...], dict[str, Any]]]
+
+
+def normalize(args: Any, kwargs: Mapping[str, Any] | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The forms of `args` that the classic API takes, as positional and keyword arguments.
+
+    A tensor stands for a tuple of one. A dict at the end of a tuple holds named arguments (`{}` after it
+    makes it positional).
+    """
+    if not isinstance(args, tuple):
+        args = tuple(args) if isinstance(args, list) and kwargs is not None else (args,)
+    named: dict[str, Any] = {}
+    if args and isinstance(args[-1], dict) and all(isinstance(k, str) for k in args[-1]) and kwargs is None:
+        named, args = args[-1], args[:-1]
+    return args, {**named, **(kwargs or {})}
+
+
+def bind(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Arguments by parameter name; named arguments that are missing get their default, or None.
+
+    TypeError if the call doesn't fit the signature.
+    """
+    signature = inspect.signature(forward)
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as error:
+        partial = signature.bind_partial(*args, **kwargs)  # raises what None can't mend
+        for name, parameter in signature.parameters.items():
+            required = parameter.default is parameter.empty
+            by_name = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+            if required and by_name and name not in partial.arguments:
+                if not kwargs:
+                    raise TypeError(f"args don't fit forward{signature}: {error}") from None
+                partial.arguments[name] = None
+        bound = inspect.BoundArguments(
+            signature,
+            {n: partial.arguments[n] for n in signature.parameters if n in partial.arguments},  # type: ignore[arg-type]
+        )
+    return dict(bound.arguments)
+
+
+def flatten(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+    """Flatten example arguments; tensors become leaves, everything else is kept as it is."""
+    forward = model.forward if isinstance(model, torch.nn.Module) else model
+    try:
+        signature: inspect.Signature | None = inspect.signature(forward)
+    except (TypeError, ValueError):
+        signature = None
+    arguments = bind(forward, args, kwargs) if signature is not None else {f"input_{i}": a for i, a in enumerate(args)}
+    leaves: list[torch.Tensor] = []
+    names: list[str] = []
+    builders = {name: _flatten(value, name, leaves, names) for name, value in arguments.items()}
+
+    def rebuild(tensors: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        values = {name: build(tensors) for name, build in builders.items()}
+        if signature is None:
+            return tuple(values.values()), {}
+        return _call(signature, values)
+
+    return Arguments(leaves, names, rebuild)
+
+
+def _call(signature: inspect.Signature, values: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Positional and keyword arguments of a call; an argument after a gap goes by its name."""
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    gap = False
+    for name, parameter in signature.parameters.items():
+        if name not in values:
+            gap = gap or parameter.kind is not parameter.VAR_POSITIONAL
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            kwargs.update(values[name])
+        elif parameter.kind is parameter.VAR_POSITIONAL:
+            args.extend(values[name])
+        elif parameter.kind is parameter.KEYWORD_ONLY or (gap and parameter.kind is not parameter.POSITIONAL_ONLY):
+            kwargs[name] = values[name]
+        else:
+            args.append(values[name])
+    return tuple(args), kwargs
+
+
+Builder = Callable[[Sequence[Any]], Any]
+
+
+def _flatten(value: Any, name: str, leaves: list[torch.Tensor], names: list[str]) -> Builder:
+    """Add the tensors in `value` to the leaves; returns the function that rebuilds it from all leaves."""
+    if isinstance(value, torch.Tensor):
+        index = len(leaves)
+        leaves.append(value)
+        names.append(name)
+        return lambda tensors: tensors[index]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type) and not _is_pytree(value):
+        fields = [f.name for f in dataclasses.fields(value)]
+        parts = [_flatten(getattr(value, f), f"{name}.{f}", leaves, names) for f in fields]
+        return lambda tensors: _with_fields(value, fields, [part(tensors) for part in parts])
+    if isinstance(value, Mapping) and type(value) is not dict and not _is_pytree(value):
+        return _flatten_mapping(value, name, leaves, names)
+    if not _is_pytree(value):
+        return lambda tensors: value
+    children, spec = pytree.tree_flatten_with_path(value, is_leaf=lambda v: v is not value)
+    parts = [_flatten(child, name + _path(path), leaves, names) for path, child in children]
+    return lambda tensors: pytree.tree_unflatten([part(tensors) for part in parts], spec)
+
+
+def _flatten_mapping(value: Mapping[str, Any], name: str, leaves: list[torch.Tensor], names: list[str]) -> Builder:
+    parts = {key: _flatten(child, f"{name}.{key}", leaves, names) for key, child in value.items()}
+    return lambda tensors: type(value)({key: part(tensors) for key, part in parts.items()})  # type: ignore[call-arg]
+
+
+def _is_pytree(value: Any) -> bool:
+    return not pytree.tree_is_leaf(value)
+
+
+def _with_fields(value: Any, fields: list[str], contents: list[Any]) -> Any:
+    """A copy of a dataclass instance with other field values, made without calling its `__init__`."""
+    import copy
+
+    result = copy.copy(value)
+    for field, content in zip(fields, contents):
+        object.__setattr__(result, field, content)
+    return result
+
+
+def _path(path: tuple[Any, ...]) -> str:
+    """ ".0.key" for a pytree path."""
+    parts = []
+    for key in path:
+        for attribute in ("key", "idx", "name"):
+            if hasattr(key, attribute):
+                parts.append(str(getattr(key, attribute)))
+                break
+    return "".join(f".{part}" for part in parts)
+
+
+@dataclasses.dataclass(slots=True)
+class Outputs:
+    """What a model returned, flattened to its tensors and numbers."""
+
+    leaves: list[Any]
+    names: list[str | None]
+
+
+def flatten_outputs(value: Any) -> Outputs:
+    """Tensors of a result in order, inside lists, tuples, dicts, model outputs and dataclasses.
+
+    Names come from keys and fields; positions give none. Nones are left out.
+    """
+    leaves: list[Any] = []
+    names: list[str | None] = []
+    _collect(value, None, leaves, names)
+    return Outputs(leaves, names)
+
+
+def _collect(value: Any, name: str | None, leaves: list[Any], names: list[str | None]) -> None:
+    if isinstance(value, torch.Tensor):
+        leaves.append(value)
+        names.append(name)
+    elif value is None or isinstance(value, str):
+        return
+    elif isinstance(value, (bool, int, float, complex)):
+        leaves.append(torch.tensor(value))
+        names.append(name)
+    elif isinstance(value, Mapping):
+        for key, child in value.items():
+            _collect(child, f"{name}.{key}" if name else str(key), leaves, names)
+    elif isinstance(value, (list, tuple)):
+        fields = getattr(value, "_fields", None)
+        for i, child in enumerate(value):
+            part = fields[i] if fields else (str(i) if name else None)
+            _collect(child, f"{name}.{part}" if name else part, leaves, names)
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for field in dataclasses.fields(value):
+            _collect(getattr(value, field.name), f"{name}.{field.name}" if name else field.name, leaves, names)
+    elif _is_pytree(value):
+        for path, child in pytree.tree_flatten_with_path(value, is_leaf=lambda v: v is not value)[0]:
+            _collect(child, ((name or "") + _path(path)).lstrip("."), leaves, names)
+    else:
+        raise TypeError(
+            f"the model returns a {type(value).__name__}; outputs are tensors, numbers, and lists, tuples, dicts "
+            "and dataclasses of these (torch.utils._pytree.register_pytree_node adds other types)"
+        )

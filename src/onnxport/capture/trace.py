@@ -1,0 +1,141 @@
+"""Runs an `nn.Module` once and records what it does."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from ..program import Program, Value
+from ..program.ir import Input, Weight
+from .graph import GraphReader
+from .inputs import flatten, flatten_outputs
+from .modes import SizeArithmetic
+
+
+def trace(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
+    """Record one run of `model(*args, **kwargs)`.
+
+    The tracer sees the model's own parameters and buffers; arguments are copies, so that a model which
+    writes to them leaves the caller's alone. The model comes back as it was.
+    """
+    arguments = flatten(model, args, kwargs)
+    named = named_weights(model) if isinstance(model, torch.nn.Module) else {}
+    inputs = tuple(_copies(arguments.leaves))
+    output_names: list[str | None] = []
+
+    def run(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        positional, keywords = arguments.rebuild(tensors[: len(inputs)])
+        outputs = flatten_outputs(model(*positional, **keywords))
+        output_names.extend(outputs.names)
+        return tuple(outputs.leaves)
+
+    weights = list(named.items())
+    with torch.no_grad(), _unchanged(model), _module_scopes(model), _quiet(), SizeArithmetic():
+        graph, _ = torch._C._create_graph_by_tracing(
+            run, inputs + tuple(tensor for _, tensor in weights), lambda value: "", False, False
+        )
+    return _program(graph, model, arguments.names, list(inputs), weights, output_names)
+
+
+def _program(
+    graph: Any,
+    model: Any,
+    names: list[str],
+    examples: list[torch.Tensor],
+    weights: list[tuple[str, torch.Tensor]],
+    output_names: list[str | None],
+) -> Program:
+    torch._C._jit_pass_inline(graph)
+    reader = GraphReader(scope_of=lambda name: name.rpartition("/")[2])
+    block = reader.block(graph)
+    if len(block.returns) == 1 and block.nodes:
+        last = block.nodes[-1]  # the tracer packs what `run` returns into a tuple
+        if last.op == "prim::TupleConstruct" and last.outputs == block.returns:
+            block.returns = list(last.inputs)
+            del block.nodes[-1]
+    parameters = block.parameters
+    inputs = [Input(v, n, e) for v, n, e in zip(parameters, names, examples)]
+    rest = parameters[len(names) :]
+    held = {v: _weight(n, t) for v, (n, t) in zip(rest, weights)}
+    block.parameters = parameters[: len(names)]
+    modules = {name: type(module).__name__ for name, module in _named_modules(model)}
+    return Program(block, inputs, held, output_names, type(model).__name__, modules, "trace", keep_alive=graph)
+
+
+def _weight(name: str, tensor: torch.Tensor) -> Weight:
+    return Weight(name, tensor, not isinstance(tensor, torch.nn.Parameter))
+
+
+def _named_modules(model: Any) -> Iterator[tuple[str, torch.nn.Module]]:
+    return iter(model.named_modules()) if isinstance(model, torch.nn.Module) else iter(())
+
+
+def named_weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """Parameters and buffers in `state_dict` order, then buffers outside of it; a tied one once."""
+    seen: set[int] = set()
+    named: dict[str, torch.Tensor] = {}
+    own = {id(t) for t in model.parameters()} | {id(t) for t in model.buffers()}
+    everything = [*model.state_dict(keep_vars=True).items(), *model.named_parameters(), *model.named_buffers()]
+    for name, tensor in everything:
+        if isinstance(tensor, torch.Tensor) and id(tensor) in own and id(tensor) not in seen:
+            seen.add(id(tensor))
+            named[name] = tensor
+    return named
+
+
+def _copies(leaves: list[torch.Tensor]) -> list[torch.Tensor]:
+    """Copies of tensors; one that is given twice stays one."""
+    copies = {id(t): t.detach().clone() for t in leaves}
+    return [copies[id(t)] for t in leaves]
+
+
+@contextlib.contextmanager
+def _module_scopes(model: Any) -> Iterator[None]:
+    """Let the tracer write the path of the running module to each node."""
+    before = torch.jit._trace._trace_module_map
+    torch.jit._trace._trace_module_map = {m: n for n, m in _named_modules(model) if n}
+    try:
+        yield
+    finally:
+        torch.jit._trace._trace_module_map = before
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", torch.jit.TracerWarning)  # type: ignore[attr-defined]
+        yield
+
+
+@contextlib.contextmanager
+def _unchanged(model: Any) -> Iterator[None]:
+    """Undo what a run changes: attributes and buffers of every module, and the random state."""
+    modules = [module for _, module in _named_modules(model)]
+    scripted = (torch.jit.ScriptModule,)
+    state = [
+        (m, dict(m.__dict__), dict(m._parameters), dict(m._buffers)) for m in modules if not isinstance(m, scripted)
+    ]
+    contents = [(b, b.detach().clone(), b._version) for m in modules for b in m.buffers(recurse=False)]
+    random = torch.get_rng_state()
+    try:
+        yield
+    finally:
+        torch.set_rng_state(random)
+        for module, attributes, parameters, buffers in state:
+            module.__dict__.clear()
+            module.__dict__.update(attributes)
+            module._parameters.clear()
+            module._parameters.update(parameters)
+            module._buffers.clear()
+            module._buffers.update(buffers)
+        with torch.no_grad():
+            for buffer, content, version in contents:
+                if buffer._version != version:
+                    buffer.copy_(content)
+
+
+__all__ = ["Value", "named_weights", "trace"]

@@ -1,0 +1,102 @@
+"""What can go wrong in an export.
+
+    RuntimeError
+    └── OnnxExporterError
+        ├── CheckerError                the graph that came out is not valid ONNX
+        ├── UnsupportedOperatorError    operators without a conversion, all of a model at once
+        ├── LoweringError               an operator that can be converted, but not with these arguments
+        │   └── OpsetError              ... not at this opset; names the lowest that can
+        └── SymbolicValueError          a symbolic function refuses a value
+    UserWarning
+    └── OnnxExporterWarning
+
+Bad arguments of `export` itself raise `TypeError` or `ValueError` before any work is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class OnnxExporterError(RuntimeError):
+    """Base of all errors of the exporter."""
+
+
+class OnnxExporterWarning(UserWarning):
+    """Base of all warnings of the exporter."""
+
+
+class CheckerError(OnnxExporterError):
+    """`onnx.checker` refuses the exported model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unsupported:
+    """One kind of operator that has no conversion, and where the model uses it."""
+
+    op: str
+    count: int
+    places: tuple[str, ...]  # "encoder.warp (model.py:41)"
+
+
+class UnsupportedOperatorError(OnnxExporterError):
+    """Operators of the model that have no conversion: every one of them, in one error.
+
+    Attributes:
+        unsupported: what is missing, by operator.
+    """
+
+    def __init__(self, message: str, unsupported: Sequence[Unsupported] = ()) -> None:
+        super().__init__(message)
+        self.unsupported = tuple(unsupported)
+
+    @classmethod
+    def listing(cls, unsupported: Sequence[Unsupported], opset: int) -> UnsupportedOperatorError:
+        lines = [f"no conversion to ONNX opset {opset} for {len(unsupported)} kind(s) of operator:"]
+        for entry in unsupported:
+            lines.append(f"  {entry.op} ({entry.count}x)")
+            lines += [f"    at {place}" for place in entry.places]
+        names = " / ".join(sorted({entry.op.split(".")[0] for entry in unsupported}))
+        lines.append(
+            f"Register a symbolic function (onnxport.register_custom_op_symbolic) for {names}, "
+            "or rewrite that part of the model."
+        )
+        return cls("\n".join(lines), unsupported)
+
+
+class LoweringError(OnnxExporterError):
+    """An operator can't be converted with these arguments.
+
+    A lowering raises it with the reason and a way out; the evaluator adds the operator, the types of its
+    arguments, the module path and the source line.
+    """
+
+    def __init__(self, reason: str, *, place: str | None = None) -> None:
+        super().__init__(f"{place}\n  {reason}" if place else reason)
+        self.reason = reason
+        self.place = place
+
+
+class OpsetError(LoweringError):
+    """An operator can't be expressed at the opset that was asked for.
+
+    Attributes:
+        needed: the lowest opset that can express it, None if no opset can.
+    """
+
+    def __init__(self, reason: str, *, needed: int | None, place: str | None = None) -> None:
+        super().__init__(reason, place=place)
+        self.needed = needed
+
+
+class SymbolicValueError(OnnxExporterError):
+    """A symbolic function was given a value that it can't use.
+
+    Attributes:
+        value: that value.
+    """
+
+    def __init__(self, msg: str, value: object) -> None:
+        super().__init__(f"{msg}  [caused by the value {value}]")
+        self.value = value

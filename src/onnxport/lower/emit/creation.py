@@ -1,0 +1,59 @@
+"""Tensors made from sizes and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from ... import dims as sizes
+from ...dims import Dim, Size
+from ..values import Number, Scalar, Tensor
+from .layout import LayoutWords
+
+# Constants of up to this many elements are written out; larger ones are made by ConstantOfShape.
+FULL_LIMIT = 1024
+
+
+class CreationWords(LayoutWords):
+    """Tensors made from sizes and numbers."""
+
+    def full(self, target: Sequence[Size], value: Number, dtype: torch.dtype) -> Tensor:
+        """A tensor of these sizes with one value everywhere."""
+        count = sizes.product(target)
+        dynamic = isinstance(value, (Dim, Scalar, Tensor))
+        if isinstance(count, int) and count <= FULL_LIMIT and not dynamic:
+            return self.const(np.full([int(d) for d in target], value), dtype)  # type: ignore[arg-type]
+        if dynamic or self.opset < 9:
+            return self.expand(self.scalar(value, dtype), target)
+        fill = self.const([value], dtype)
+        if isinstance(count, int):
+            shape = self.ints(target)
+            result = self._constant_of_shape(shape, fill)
+        else:
+            result = self._constant_of_shape(self.ints(target), fill)
+        result.dims = tuple(target)
+        return result
+
+    def _constant_of_shape(self, shape: Tensor, fill: Tensor) -> Tensor:
+        if fill.dtype in (torch.bfloat16,) and self.opset < 20:
+            return self.cast(self._constant_of_shape(shape, self.cast(fill, torch.float32)), fill.dtype)
+        result = self.op("ConstantOfShape", shape, value=fill.data)
+        return result
+
+    def range(self, start: Size, end: Size, step: int = 1, dtype: torch.dtype = torch.int64) -> Tensor:
+        """Integers from start up to (not including) end, 1-d."""
+        if isinstance(start, int) and isinstance(end, int) and len(range(start, end, step)) <= 1 << 16:
+            return self.const(np.arange(start, end, step), dtype)
+        if self.opset >= 11:
+            result = self.op("Range", self.size(start), self.size(end), self.size(step))
+            return self.cast(result, dtype)
+        if step != 1:
+            self.require(11, "Range with a step")
+        # The positions of a vector of ones are the numbers wanted.
+        ones = self.full([end - start], 1, torch.float32)
+        self.require(9, "Range over a size known only at run time")
+        positions = self.squeeze(self.op("NonZero", ones), [0])
+        positions.dims = (end - start,)
+        return self.cast(positions if start == 0 else self.add(positions, start), dtype)

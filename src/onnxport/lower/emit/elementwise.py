@@ -1,0 +1,140 @@
+"""Arithmetic, comparison, logic, casts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ...dtypes import is_integer
+from ..values import Tensor
+from .base import Input, Words
+
+
+class ElementwiseWords(Words):
+    """Arithmetic, comparison, logic, casts."""
+
+    def binary(self, op_type: str, a: Input, b: Input) -> Tensor:
+        """A two-sided op on tensors of one dtype; a number takes the dtype of the other side."""
+        if not isinstance(a, Tensor):
+            assert isinstance(b, Tensor)
+            a = self.scalar(a, b.dtype)
+        elif not isinstance(b, Tensor):
+            b = self.scalar(b, a.dtype)
+        result = self.op(op_type, a, b)
+        return result
+
+    def add(self, a: Input, b: Input) -> Tensor:
+        return self.binary("Add", a, b)
+
+    def sub(self, a: Input, b: Input) -> Tensor:
+        return self.binary("Sub", a, b)
+
+    def mul(self, a: Input, b: Input) -> Tensor:
+        return self.binary("Mul", a, b)
+
+    def div(self, a: Input, b: Input) -> Tensor:
+        """True division of floats; of integers, division that truncates towards zero."""
+        return self.binary("Div", a, b)
+
+    def pow(self, a: Input, b: Input) -> Tensor:
+        return self.binary("Pow", a, b)
+
+    def equal(self, a: Input, b: Input) -> Tensor:
+        return self.binary("Equal", a, b)
+
+    def less(self, a: Input, b: Input) -> Tensor:
+        return self.binary("Less", a, b)
+
+    def greater(self, a: Input, b: Input) -> Tensor:
+        return self.binary("Greater", a, b)
+
+    def less_equal(self, a: Input, b: Input) -> Tensor:
+        if self.opset >= 12:
+            return self.binary("LessOrEqual", a, b)
+        return self.binary("Or", self.less(a, b), self.equal(a, b))  # not Not(Greater): NaN
+
+    def greater_equal(self, a: Input, b: Input) -> Tensor:
+        return self.less_equal(b, a)
+
+    def not_(self, x: Tensor) -> Tensor:
+        result = self.op("Not", x)
+        return result
+
+    def and_(self, a: Tensor, b: Tensor) -> Tensor:
+        return self.binary("And", a, b)
+
+    def or_(self, a: Tensor, b: Tensor) -> Tensor:
+        return self.binary("Or", a, b)
+
+    def neg(self, x: Tensor) -> Tensor:
+        result = self.op("Neg", x)
+        return result
+
+    def extremum(self, op_type: str, a: Input, b: Input) -> Tensor:
+        """Min or Max of two tensors; integers below opset 12 by comparison."""
+        if not isinstance(a, Tensor):
+            a, b = b, a
+        assert isinstance(a, Tensor)
+        if self.opset < 12 and not a.is_float:
+            smaller = self.less(a, b)
+            other = b if isinstance(b, Tensor) else self.scalar(b, a.dtype)
+            return self.where(smaller, a, other) if op_type == "Min" else self.where(smaller, other, a)
+        return self.binary(op_type, a, b)
+
+    def clip(self, x: Tensor, low: Input | None = None, high: Input | None = None) -> Tensor:
+        """Clip to bounds that are 0-d or numbers."""
+        if low is None and high is None:
+            return x
+        numbers = all(b is None or isinstance(b, (int, float)) for b in (low, high))
+        if self.opset < 11 and numbers and x.dtype == torch.float32:
+            result = self.op("Clip", x, min=_attribute_float(low), max=_attribute_float(high))
+        elif self.opset >= 12 or (self.opset >= 11 and x.is_float):
+            bounds = [None if b is None else self.scalar(b, x.dtype) for b in (low, high)]
+            result = self.op("Clip", x, *bounds)
+        else:
+            result = x if low is None else self.extremum("Max", x, low)
+            result = result if high is None else self.extremum("Min", result, high)
+        assert isinstance(result, Tensor)
+        return result
+
+    def where(self, condition: Tensor, a: Input, b: Input) -> Tensor:
+        """Elementwise choice, with broadcasting of all three."""
+        if not isinstance(a, Tensor):
+            assert isinstance(b, Tensor)
+            a = self.scalar(a, b.dtype)
+        elif not isinstance(b, Tensor):
+            b = self.scalar(b, a.dtype)
+        self.require(9, "Where")
+        result = self.op("Where", self.cast(condition, torch.bool), a, b)
+        return result
+
+    def cast(self, x: Tensor, dtype: torch.dtype) -> Tensor:
+        """As `Tensor.to(dtype)`: floats are cut to integers, anything but zero is True."""
+        if x.dtype == dtype:
+            return x
+        if x.is_known and x.data is not None and x.data.dtype == object and is_integer(dtype):
+            return self.known(x.data, dtype)
+        result = self.op("Cast", x, to=dtype)
+        return result
+
+    def floor_divmod(self, a: Tensor, b: Tensor, *, truncates: bool = False) -> tuple[Tensor, Tensor]:
+        """Quotient rounded down, and remainder of the divisor's sign, of integer tensors.
+
+        `truncates` says that both are non-negative, where truncating division is the same.
+        """
+        if truncates:
+            quotient = self.div(a, b)
+            return quotient, (self.op("Mod", a, b) if self.opset >= 10 else self.sub(a, self.mul(quotient, b)))
+        if self.opset >= 10:
+            remainder = self.op("Mod", a, b)  # takes the divisor's sign, as Python's
+            return self.div(self.sub(a, remainder), b), remainder
+        quotient = self.div(a, b)
+        rest = self.sub(a, self.mul(quotient, b))
+        wrong = self.and_(self.not_(self.equal(rest, 0)), self.op("Xor", self.less(rest, 0), self.less(b, 0)))
+        quotient = self.sub(quotient, self.cast(wrong, a.dtype))
+        return quotient, self.sub(a, self.mul(quotient, b))
+
+
+def _attribute_float(value: Any) -> float | None:
+    return None if value is None else float(value)

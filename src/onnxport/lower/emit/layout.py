@@ -1,0 +1,187 @@
+"""Where elements go: reshape, transpose, slices, pieces, padding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from ... import dims as sizes
+from ...dims import Dim, Size
+from ...errors import LoweringError
+from ..values import Scalar, Tensor
+from .base import INT64_MAX, Input
+from .elementwise import ElementwiseWords
+
+
+class LayoutWords(ElementwiseWords):
+    """Where elements go: reshape, transpose, slices, pieces, padding."""
+
+    def reshape(self, x: Tensor, target: Sequence[Size]) -> Tensor:
+        """Reshape to these sizes. What stays in place is copied (0), and one size is left to the runtime (-1)."""
+        target = tuple(target)
+        if x.dims == target:
+            return x
+        spec = self._reshape_spec(x.dims, target)
+        allow_zero = 1 if 0 in target and self.opset >= 14 else None
+        if allow_zero and any(not isinstance(d, int) for d in target):
+            spec = list(target)  # 0 now means none
+        result = self.op("Reshape", x, self.ints(list(target) if allow_zero else spec), allowzero=allow_zero)
+        result.dims = target
+        return result
+
+    @staticmethod
+    def _reshape_spec(dims: tuple[Size, ...] | None, target: tuple[Size, ...]) -> list[Size]:
+        copied = [
+            0 if not isinstance(d, int) and dims is not None and i < len(dims) and dims[i] == d else d
+            for i, d in enumerate(target)
+        ]
+        open_axes = [i for i, d in enumerate(copied) if not isinstance(d, int)]
+        if len(open_axes) == 1:
+            copied[open_axes[0]] = -1
+        if 0 in target:
+            return (
+                copied
+                if all(d != 0 or (dims and i < len(dims) and dims[i] == 0) for i, d in enumerate(target))
+                else list(target)
+            )
+        return copied
+
+    def transpose(self, x: Tensor, perm: Sequence[int]) -> Tensor:
+        """Axis `i` of the result is axis `perm[i]` of x."""
+        if list(perm) == list(range(len(perm))):
+            return x
+        result = self.op("Transpose", x, perm=list(perm))
+        return result
+
+    def swap(self, x: Tensor, a: int, b: int) -> Tensor:
+        """Transpose of two axes."""
+        perm = list(range(x.rank))
+        perm[a], perm[b] = perm[b], perm[a]
+        return self.transpose(x, perm)
+
+    def squeeze(self, x: Tensor, axes: Sequence[int]) -> Tensor:
+        if not axes:
+            return x
+        axes = sorted(a % x.rank for a in axes)
+        result = self.op("Squeeze", x, axes) if self.opset >= 13 else self.op("Squeeze", x, axes=axes)
+        return result
+
+    def unsqueeze(self, x: Tensor, axes: Sequence[int]) -> Tensor:
+        """Insert axes of size 1 at these positions of the result."""
+        if not axes:
+            return x
+        rank = x.rank + len(axes)
+        axes = sorted(a % rank for a in axes)
+        result = self.op("Unsqueeze", x, axes) if self.opset >= 13 else self.op("Unsqueeze", x, axes=axes)
+        return result
+
+    def expand(self, x: Tensor, target: Sequence[Size]) -> Tensor:
+        """Broadcast x to these sizes (at least as many as x has)."""
+        target = tuple(target)
+        if x.dims == target:
+            return x
+        self.require(8, "Expand")
+        spec = list(target)
+        offset = len(target) - x.rank
+        for i, d in enumerate(target):  # a size that x has itself needn't be computed
+            if not isinstance(d, int) and i >= offset and x.shape[i - offset] == d:
+                spec[i] = 1
+        if all(d == 1 for d in spec) and offset == 0:
+            return x
+        result = self.op("Expand", x, spec)
+        result.dims = target
+        return result
+
+    def concat(self, tensors: Sequence[Tensor], axis: int) -> Tensor:
+        if len(tensors) == 1:
+            return tensors[0]
+        result = self.op("Concat", *tensors, axis=axis)
+        return result
+
+    def slice(
+        self,
+        x: Tensor,
+        starts: Sequence[Size],
+        ends: Sequence[Size],
+        axes: Sequence[int],
+        steps: Sequence[int] | None = None,
+    ) -> Tensor:
+        """Slices along axes, with the meaning of Python's; INT64_MAX for an open end."""
+        steps = list(steps) if steps is not None else [1] * len(axes)
+        if self.opset >= 10:
+            result = self.op("Slice", x, list(starts), list(ends), list(axes), *([steps] if set(steps) != {1} else []))
+        else:
+            if any(s != 1 for s in steps):
+                self.require(10, "Slice with a step")
+            if not all(isinstance(s, int) for s in [*starts, *ends]):
+                return self._dynamic_slice(x, starts, ends, axes)
+            result = self.op("Slice", x, starts=list(starts), ends=list(ends), axes=list(axes))
+        assert isinstance(result, Tensor)
+        return result
+
+    def _dynamic_slice(self, x: Tensor, starts: Sequence[Size], ends: Sequence[Size], axes: Sequence[int]) -> Tensor:
+        """Slice with computed bounds where the op takes only constants: gather a range."""
+        for start, end, axis in zip(starts, ends, axes):
+            size = x.shape[axis]
+            low = _bound(start, size)
+            high = sizes.minimum(_bound(end, size), size) if end != INT64_MAX else size
+            x = self.op("Gather", x, self.range(low, high), axis=axis)
+        return x
+
+    def gather(self, x: Tensor, indices: Tensor | int, axis: int) -> Tensor:
+        """Entries of x along an axis; a Python int drops the axis."""
+        if isinstance(indices, int):
+            indices = self.const(indices, torch.int64)
+        result = self.op("Gather", x, indices, axis=axis)
+        return result
+
+    def split(self, x: Tensor, lengths: Sequence[Size], axis: int) -> list[Tensor]:
+        """Pieces of these lengths along an axis."""
+        if len(lengths) == 1:
+            return [x]
+        if not all(isinstance(n, int) for n in lengths) and self.opset < 13:
+            ends = [sizes.Dim.__add__(s, 0) if isinstance(s, Dim) else s for s in _running(lengths)]
+            return [self.slice(x, [e - n], [e], [axis]) for e, n in zip(ends, lengths)]
+        if self.opset >= 13:
+            pieces = self.op("Split", x, list(lengths), outputs=len(lengths), axis=axis)
+        else:
+            pieces = self.op("Split", x, outputs=len(lengths), axis=axis, split=list(lengths))
+        return list(pieces)
+
+    def pad(self, x: Tensor, pads: Sequence[Size], mode: str = "constant", value: Input | None = None) -> Tensor:
+        """Pad by `[begin of axis 0, ..., end of axis 0, ...]`; negative amounts crop."""
+        if all(isinstance(p, int) and p == 0 for p in pads):
+            return x
+        if self.opset >= 11:
+            fill = None if value is None or mode != "constant" else self.scalar(value, x.dtype)
+            result = self.op("Pad", x, list(pads), fill, mode=mode)
+        else:
+            if not all(isinstance(p, int) for p in pads):
+                self.require(11, "Pad by sizes known only at run time")
+            number = None if value is None or isinstance(value, (Tensor, Scalar)) else float(value)  # type: ignore[arg-type]
+            if isinstance(value, (Tensor, Scalar)):
+                self.require(11, "Pad with a value known only at run time")
+            result = self.op("Pad", x, pads=list(pads), mode=mode, value=number)
+        assert isinstance(result, Tensor)
+        return result
+
+
+def _bound(position: Size, size: Size) -> Size:
+    """A slice bound counted from the front."""
+    low = sizes.lower_bound(position)
+    if low is not None and low >= 0:
+        return position
+    high = sizes.upper_bound(position)
+    if high is not None and high < 0:
+        return size + position
+    raise LoweringError(f"whether the slice bound {position} is negative is known only at run time")
+
+
+def _running(lengths: Sequence[Size]) -> list[Size]:
+    total: Size = 0
+    sums = []
+    for length in lengths:
+        total = total + length
+        sums.append(total)
+    return sums

@@ -1,0 +1,71 @@
+"""Reductions, products, softmax, top k."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from ...dims import Size
+from ..values import Tensor
+from .creation import CreationWords
+
+
+class ReductionWords(CreationWords):
+    """Reductions, products, softmax, top k."""
+
+    def reduce(self, op_type: str, x: Tensor, axes: Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
+        """ReduceSum, ReduceMean, ReduceMax, ... over these axes; None for all."""
+        keep = int(keepdims)
+        if axes is not None:
+            axes = sorted(a % x.rank for a in axes) if x.rank else []
+            if not axes:
+                return x
+        by_input = self.opset >= (13 if op_type == "ReduceSum" else 18)
+        if axes is None:
+            result = self.op(op_type, x, keepdims=keep)
+        elif by_input:
+            result = self.op(op_type, x, axes, keepdims=keep)
+        else:
+            result = self.op(op_type, x, axes=axes, keepdims=keep)
+        assert isinstance(result, Tensor)
+        return result
+
+    def matmul(self, a: Tensor, b: Tensor) -> Tensor:
+        result = self.op("MatMul", a, b)
+        return result
+
+    def softmax(self, x: Tensor, axis: int, log: bool = False) -> Tensor:
+        """Softmax along one axis. Below opset 13 the op flattens the axes behind its axis: it must be the last."""
+        op_type = "LogSoftmax" if log else "Softmax"
+        axis %= max(x.rank, 1)
+        if x.rank == 0:
+            return self.reshape(self.softmax(self.reshape(x, [1]), 0, log), [])
+        if self.opset >= 13 or axis == x.rank - 1:
+            result = self.op(op_type, x, axis=axis)
+            return result
+        return self.swap(self.softmax(self.swap(x, axis, x.rank - 1), x.rank - 1, log), axis, x.rank - 1)
+
+    def topk(self, x: Tensor, k: Size, axis: int, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
+        """Values and indices of the k largest or smallest along an axis."""
+        if self.opset >= 11:
+            values, indices = self.op("TopK", x, [k], outputs=2, axis=axis, largest=int(largest), sorted=int(sorted))
+            return values, indices
+        if not largest:
+            values, indices = self.topk(self.neg(x), k, axis)
+            return self.neg(values), indices
+        if self.opset >= 10:
+            values, indices = self.op("TopK", x, [k], outputs=2, axis=axis)
+        else:
+            if not isinstance(k, int):
+                self.require(10, "TopK with k known only at run time")
+            values, indices = self.op("TopK", x, outputs=2, axis=axis, k=k)
+        return values, indices
+
+    def isnan(self, x: Tensor) -> Tensor:
+        if not x.is_float:
+            return self.full(x.shape, False, torch.bool)
+        if self.opset >= 9:
+            result = self.op("IsNaN", x)
+            return result
+        return self.not_(self.equal(x, x))

@@ -1,0 +1,324 @@
+"""Evaluates a `Program` into an ONNX graph: an online partial evaluator.
+
+Every value of the program is evaluated to what it is at export: a Python constant, a size (`int` or `Dim`),
+a scalar known at run time, a tensor, or a list, tuple or dict of these. Ops go to their lowerings with
+evaluated arguments; what is static never becomes a node. Mutation is resolved on the way (`storage`): a
+lowering is only ever asked for the result that the op would have without writing.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ..errors import LoweringError, OnnxExporterWarning, OpsetError, Unsupported, UnsupportedOperatorError
+from ..program import Block, Node, Operand, Program, Schema, Value
+from . import registry, views
+from .builder import Builder
+from .storage import Journal, Ref
+from .values import Tensor, describe
+
+Special = Callable[["Evaluator", Node], None]
+
+# Nodes that are evaluated by the evaluator itself: control flow, containers, attributes.
+SPECIALS: dict[str, Special] = {}
+
+
+def special(*ops: str) -> Callable[[Special], Special]:
+    """Register what evaluates nodes that need more than their arguments (blocks, containers by identity)."""
+
+    def add(function: Special) -> Special:
+        for op in ops:
+            SPECIALS[op] = function
+        return function
+
+    return add
+
+
+class Missing:
+    """Stands for the result of an op that has no lowering, so that the others can still be looked at."""
+
+
+MISSING = Missing()
+Resolver = Callable[[Node, Builder], registry.Lowering | None]
+Observer = Callable[[Node, list[Any]], None]
+
+
+class Evaluator:
+    """One evaluation of one program.
+
+    Attributes:
+        env: what each value of the program is.
+        mutates: whether the program writes to anything; if so, tensors are held by reference.
+        journal: of the innermost body being evaluated, None in the main graph.
+    """
+
+    def __init__(
+        self, program: Program, g: Builder, resolve: Resolver | None = None, observe: Observer | None = None
+    ) -> None:
+        self.program = program
+        self.g = g
+        self.resolve = resolve
+        self.observe = observe  # told of each op and its results; tests compare them with the trace
+        self.env: dict[Value, Any] = {}
+        self.journal: Journal | None = None
+        self.missing: dict[str, list[Node]] = {}
+        self.mutates = any(node.schema is not None and node.schema.mutates for node in program.block.walk())
+        self._constants: dict[int, tuple[torch.Tensor, Any]] = {}
+
+    # -- programs and blocks ----------------------------------------------------------------------
+
+    def evaluate(self, inputs: list[Any]) -> list[Any]:
+        """Evaluate the main block on its inputs; what it returns, mutation resolved.
+
+        UnsupportedOperatorError lists every op without a conversion.
+        """
+        for value, weight in self.program.weights.items():
+            self.env[value] = self.hold(self.g.weight(weight.name, weight.tensor), weight)
+        for value, given, declared in zip(self.program.block.parameters, inputs, self.program.inputs):
+            self.env[value] = self.hold(given, declared)
+        results = [self.resolved(x) for x in self.run(self.program.block)]
+        self.raise_missing()
+        self._warn_of_writes()
+        return results
+
+    def run(self, block: Block) -> list[Any]:
+        """Evaluate the nodes of a block; its returns, unread (references stay references)."""
+        for node in block.nodes:
+            self.node(node)
+        return [self.operand(x) for x in block.returns]
+
+    def node(self, node: Node) -> None:
+        handler = SPECIALS.get(node.op)
+        before, self.g.origin = self.g.origin, node
+        try:
+            if handler is not None:
+                handler(self, node)
+            else:
+                self.call(node)
+        except LoweringError as error:
+            if error.place is not None:
+                raise
+            place = f"{node.op} at {node.location}\n  {self._arguments(node)}"
+            if isinstance(error, OpsetError):
+                raise OpsetError(error.reason, needed=error.needed, place=place) from error
+            raise type(error)(error.reason, place=place) from error
+        finally:
+            self.g.origin = before
+
+    def _arguments(self, node: Node) -> str:
+        names = (
+            [a.name for a in node.schema.arguments] if node.schema else [f"input {i}" for i in range(len(node.inputs))]
+        )
+        shown = [f"{name} {describe(self.resolved(self.operand(x)))}" for name, x in zip(names, node.inputs)]
+        return "   ".join(shown)
+
+    # -- ops --------------------------------------------------------------------------------------
+
+    def call(self, node: Node) -> None:
+        """Evaluate an op by its lowering, and bind its results."""
+        held = [self.operand(x) for x in node.inputs]
+        arguments = [self.resolved(x) for x in held]
+        if any(x is MISSING for x in arguments):
+            self.note_missing(node, only_if_unknown=True)
+            return self.bind(node, [MISSING] * len(node.outputs))
+        lower = self.lowering(node, arguments)
+        if lower is None:
+            self.note_missing(node)
+            return self.bind(node, [MISSING] * len(node.outputs))
+        schema = node.schema
+        if schema is not None and schema.mutates and not _has_own(node.op):
+            arguments = [a for a, spec in zip(arguments, schema.arguments) if not (spec.writes and spec.keyword_only)]
+        result = lower(self.g, *arguments)
+        results = [result] if len(node.outputs) == 1 else list(result or ())
+        if self.mutates and schema is not None:
+            results = self._aliased(node, schema, lower, held, arguments, results)
+        self.bind(node, results)
+
+    def lowering(self, node: Node, arguments: list[Any]) -> registry.Lowering | None:
+        if self.resolve is not None:
+            found = self.resolve(node, self.g)
+            if found is not None:
+                return found
+        find = registry.find_complex if any(_is_complex(a) for a in arguments) else registry.find
+        found = find(node.op)
+        if found is None and node.schema is not None and node.schema.mutates:
+            found = find(_functional(node.schema))
+        return found
+
+    def bind(self, node: Node, results: list[Any]) -> None:
+        if self.observe is not None:
+            self.observe(node, [self.resolved(r) for r in results])
+        for value, result in zip(node.outputs, results):
+            self.env[value] = result
+
+    # -- mutation ---------------------------------------------------------------------------------
+
+    def hold(self, value: Any, weight: Any = None) -> Any:
+        """A fresh result as it is kept: tensors by reference if the program mutates."""
+        if not self.mutates:
+            return value
+        if isinstance(value, Tensor):
+            ref = Ref(value, depth=0 if self.journal is None else self.journal.depth)
+            ref.weight = weight
+            return ref
+        if isinstance(value, (list, tuple)):
+            return type(value)(self.hold(v, weight) for v in value) if not hasattr(value, "_fields") else value
+        return value
+
+    def resolved(self, value: Any) -> Any:
+        """The present content of what references refer to."""
+        kind = value.__class__
+        if kind is Ref:
+            return value.read()
+        if kind is list or kind is tuple:
+            return kind(self.resolved(v) for v in value)
+        if kind is dict:
+            return {k: self.resolved(v) for k, v in value.items()}
+        return value
+
+    def operand(self, operand: Operand) -> Any:
+        """What an operand is, references unread."""
+        if operand.__class__ is Value:
+            return self.env[operand]
+        if isinstance(operand, torch.Tensor):
+            return self._constant(operand)
+        if operand.__class__ is list and any(isinstance(x, (Value, torch.Tensor, list)) for x in operand):
+            return [self.operand(x) for x in operand]
+        return operand
+
+    def _constant(self, tensor: torch.Tensor) -> Any:
+        found = self._constants.get(id(tensor))
+        if found is None:
+            value = Tensor(tensor.dtype, tuple(tensor.shape), source=tensor.detach())
+            found = self._constants[id(tensor)] = (tensor, self.hold(value, "constant"))
+        return found[1]
+
+    def write(self, ref: Ref, new: Tensor) -> None:
+        """Write to a reference as the op that changes it would: dtype and sizes stay those of the target."""
+        old = ref.read()
+        new = self.g.cast(new, old.dtype)
+        if new.dims != old.dims:
+            new = self.g.expand(new, old.shape) if new.rank <= old.rank else self.g.reshape(new, old.shape)
+        ref.write(new, self.journal)
+
+    def _aliased(
+        self,
+        node: Node,
+        schema: Schema,
+        lower: registry.Lowering,
+        held: list[Any],
+        arguments: list[Any],
+        results: list[Any],
+    ) -> list[Any]:
+        """Results as references, after the writes that the op makes."""
+        if schema.mutates:
+            return self._written(schema, held, results)
+        bound = []
+        for result, spec in zip(results, schema.returns):
+            position = next((i for i, a in enumerate(schema.arguments) if a.alias and a.alias == spec.alias), None)
+            base = held[position] if position is not None else None
+            if spec.alias and isinstance(base, Ref) and position is not None:
+                bound.append(self._view(schema.name, lower, base, arguments, position, result))
+            elif isinstance(result, Tensor) and schema.name in views.RETURNS_ARGUMENT and result is arguments[0]:
+                bound.append(held[0])
+            else:
+                bound.append(self.hold(result))
+        return bound
+
+    def _view(
+        self, name: str, lower: registry.Lowering, base: Ref, arguments: list[Any], position: int, result: Any
+    ) -> Any:
+        if isinstance(result, (list, tuple)):
+            made = [
+                Ref(r, base, views.step(self.g, name, lower, arguments, position, i), base.depth)
+                for i, r in enumerate(result)
+            ]
+            return made if isinstance(result, list) else tuple(made)
+        same = result is arguments[position]
+        if name in views.COPIES_UNLESS_SAME:
+            copies = not same or (name == "aten::contiguous" and not views.is_contiguous(base.steps))
+        else:
+            copies = name in views.COPIES_UNLESS_VIEWABLE and not views.is_contiguous(base.steps)
+        if copies or not isinstance(result, Tensor):
+            return self.hold(result)
+        if same:
+            return base
+        return Ref(result, base, views.step(self.g, name, lower, arguments, position, None), base.depth)
+
+    def _written(self, schema: Schema, held: list[Any], results: list[Any]) -> list[Any]:
+        """Write the results of a mutating op to the arguments that its schema says it writes."""
+        targets = [x for x, spec in zip(held, schema.arguments) if spec.writes]
+        bound: list[Any] = []
+        remaining = list(results)
+        for target in targets:
+            new = remaining.pop(0) if remaining else None
+            if isinstance(target, Ref) and isinstance(new, Tensor):
+                self.write(target, new)
+            elif isinstance(target, list) and isinstance(new, list):
+                for ref, tensor in zip(target, new):
+                    self.write(ref, tensor)
+            else:
+                raise LoweringError(f"writes to {describe(target)}, which can't be written to here")
+            bound.append(target)
+        return [*bound, *(self.hold(r) for r in remaining)]
+
+    def _warn_of_writes(self) -> None:
+        """Warn once of writes to the model's own tensors, which the exported model doesn't keep."""
+        written = [
+            ref.weight.name
+            for ref in self.env.values()
+            if isinstance(ref, Ref) and ref.parent is None and ref.version and hasattr(ref.weight, "name")
+        ]
+        if written:
+            warnings.warn(
+                f"the model writes to {', '.join(dict.fromkeys(written))}; the exported model computes with the new "
+                "values within a run, but keeps nothing for the next one",
+                OnnxExporterWarning,
+                stacklevel=2,
+            )
+
+    # -- what has no conversion -------------------------------------------------------------------
+
+    def note_missing(self, node: Node, *, only_if_unknown: bool = False) -> None:
+        if only_if_unknown:
+            if node.op in SPECIALS or registry.find(node.op) or (self.resolve and self.resolve(node, self.g)):
+                return
+            if node.schema is not None and node.schema.mutates and registry.find(_functional(node.schema)):
+                return
+        self.missing.setdefault(node.op, []).append(node)
+
+    def raise_missing(self) -> None:
+        if self.missing:
+            raise UnsupportedOperatorError.listing(
+                [
+                    Unsupported(op, len(nodes), tuple(dict.fromkeys(str(n.location) for n in nodes[:5])))
+                    for op, nodes in self.missing.items()
+                ],
+                self.g.opset,
+            )
+
+
+def _functional(schema: Schema) -> str:
+    """The name of the op that computes what a mutating op writes: `aten::add_.Tensor` -> `aten::add.Tensor`."""
+    name = schema.name
+    if name.endswith("_") and not name.endswith("__"):
+        return f"{name[:-1]}.{schema.overload}" if schema.overload else name[:-1]
+    return name  # an `out=` overload: the lowering of the plain name
+
+
+def _has_own(op: str) -> bool:
+    """Whether a mutating op is registered under its very own name."""
+    return registry.is_registered(op)
+
+
+def _is_complex(value: Any) -> bool:
+    if isinstance(value, Tensor):
+        return value.dtype.is_complex
+    return isinstance(value, (list, tuple)) and any(_is_complex(v) for v in value)
+
+
+__all__ = ["MISSING", "Evaluator", "special"]

@@ -1,0 +1,270 @@
+"""From a `Program` to an `onnx_ir.Model`: inputs, evaluation, outputs, names."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import onnx
+import onnx_ir as ir
+import torch
+from onnx_ir.tensor_adapters import TorchTensor
+
+from ..dims import Dim, Size
+from ..dtypes import real_of, to_onnx
+from ..errors import LoweringError, OnnxExporterWarning
+from ..options import Options
+from ..program import Program
+from ..program.ir import Input
+from .builder import Builder
+from .evaluator import Evaluator, Observer, Resolver
+from .finish import name_everything, prune
+from .values import Scalar, Tensor, describe
+
+
+@dataclass(slots=True)
+class Lowered:
+    """An ONNX model and what later stages ask of how it came about."""
+
+    model: ir.Model
+    input_names: list[str]
+    output_names: list[str]
+    origins: dict[ir.Node, Any] = field(default_factory=dict)  # program node of each ONNX node
+
+
+def lower(
+    program: Program,
+    options: Options,
+    opset: int,
+    resolve: Resolver | None = None,
+    observe: Observer | None = None,
+) -> Lowered:
+    """Evaluate a program into a model at this opset.
+
+    Raises UnsupportedOperatorError for ops without a conversion, LoweringError for those that can't be
+    converted as they are used.
+    """
+    g = Builder(opset, fold_weights=options.do_constant_folding and options.export_params)
+    names = _input_names(program, options)
+    axes = _axes(program, names, options.dynamic_axes)
+    inputs = [input_value(g, declared, name, axes[name]) for declared, name in zip(program.inputs, names)]
+    graph_inputs = list(g.root.inputs)
+    results = Evaluator(program, g, resolve, observe).evaluate(inputs)
+    outputs = [output_value(g, result) for result in results]
+    return _assemble(g, program, options, graph_inputs, outputs, names)
+
+
+# -- inputs ---------------------------------------------------------------------------------------
+
+
+def _input_names(program: Program, options: Options) -> list[str]:
+    defaults = [declared.name for declared in program.inputs]
+    given = list(options.input_names[: len(defaults)])
+    limit = len(defaults) + len(program.weights)
+    if len(options.input_names) > limit:
+        raise ValueError(
+            f"input_names has {len(options.input_names)} names, but the model has {len(defaults)} inputs "
+            f"({', '.join(defaults)}) and {len(program.weights)} parameters and buffers"
+        )
+    names = given + defaults[len(given) :]
+    taken = set(options.input_names)
+    for i in range(len(given), len(names)):
+        while names[i] in taken:
+            names[i] += "_1"
+        taken.add(names[i])
+    return names
+
+
+def _axes(
+    program: Program, names: Sequence[str], dynamic_axes: Mapping[str, Mapping[int, str]]
+) -> dict[str, dict[int, str]]:
+    """Labels by input name and axis, checked against the example: same label, same size."""
+    result: dict[str, dict[int, str]] = {name: {} for name in names}
+    seen: dict[str, tuple[int, str]] = {}
+    for declared, name in zip(program.inputs, names):
+        example = declared.example
+        for axis, label in dynamic_axes.get(name, {}).items():
+            if not isinstance(example, torch.Tensor):
+                result[name][axis] = label
+                continue
+            if not -example.dim() <= axis < example.dim():
+                raise ValueError(
+                    f"dynamic_axes[{name!r}] has the axis {axis}, but the input has {example.dim()} dimension(s)"
+                )
+            axis %= example.dim()
+            size = example.shape[axis]
+            first = seen.setdefault(label, (size, name))
+            if first[0] != size:
+                other = f"{label}_{name}_{axis}"
+                warnings.warn(
+                    f"the label {label!r} stands for the size {first[0]} of {first[1]!r} and for the size {size} of "
+                    f"{name!r}; one label is one size, so the latter is named {other!r}",
+                    OnnxExporterWarning,
+                    stacklevel=2,
+                )
+                label = other
+            result[name][axis] = label
+    return result
+
+
+def input_value(g: Builder, declared: Input, name: str, labels: Mapping[int, str]) -> Any:
+    """The value of an input, and its ONNX value appended to the graph's inputs."""
+    example = declared.example
+    if isinstance(example, torch.Tensor):
+        dims = [g.symbol(labels[i]) if i in labels else int(d) for i, d in enumerate(example.shape)]
+        return tensor_input(g, name, example.dtype, dims)
+    raise LoweringError(f"an input of type {type(example).__name__} can't be an input of the graph")
+
+
+def tensor_input(g: Builder, name: str, dtype: torch.dtype, dims: Sequence[Size]) -> Tensor:
+    """A graph input; a complex one is real with a trailing axis of 2."""
+    stored = real_of(dtype) if dtype.is_complex else dtype
+    value = g.value_of(name, stored, [*dims, 2] if dtype.is_complex else dims)
+    g.root.inputs.append(value)
+    tensor = Tensor(dtype, tuple(dims), value)
+    g.declare(tensor)
+    return tensor
+
+
+# -- outputs --------------------------------------------------------------------------------------
+
+
+def output_value(g: Builder, result: Any) -> Tensor:
+    """A result as a tensor of the graph."""
+    if isinstance(result, Tensor):
+        g.value(result)
+        return result
+    if isinstance(result, Scalar):
+        return result.tensor
+    if isinstance(result, bool):
+        return g.const(result, torch.bool)
+    if isinstance(result, (int, Dim)):
+        return g.size(result)
+    if isinstance(result, float):
+        return g.const(result, torch.float32)
+    raise LoweringError(f"the model returns {describe(result)}, which can't be an output of the graph")
+
+
+def _assemble(
+    g: Builder,
+    program: Program,
+    options: Options,
+    inputs: list[ir.Value],
+    outputs: list[Tensor],
+    names: list[str],
+) -> Lowered:
+    output_names = _output_names(program, options, len(outputs), set(names))
+    values: list[ir.Value] = []
+    types: list[tuple[ir.Value | None, Tensor]] = [(t.value, t) for t in g.made]
+    for tensor in outputs:
+        value = g.value(tensor)
+        if value in values or value in inputs or value.producer() is None:  # also initializers
+            value = g.append("Identity", [value], {}, 1).outputs[0]
+        values.append(value)
+    for made, tensor in [*types, *zip(values, outputs)]:
+        if made is not None:
+            _set_type(made, tensor)
+    g.root.nodes = prune(g.root.nodes, values)
+    initializers = _initializers(g, program, options)
+    name_everything(g.root.nodes, inputs, list(zip(values, output_names)), initializers, g.origins)
+    _label_outputs(values, options.dynamic_axes)
+    versions = {**g.domains, **{d: v for d, v in options.custom_opsets.items() if d in g.domains}}
+    graph = ir.Graph(inputs, values, nodes=g.root.nodes, opset_imports=versions, name=program.name)
+    for value in initializers:
+        graph.register_initializer(value)
+    _expose(graph, program, options)
+    model = ir.Model(graph, ir_version=_ir_version(g.opset), producer_name="onnxport")
+    return Lowered(model, names, output_names, g.origins)
+
+
+def _output_names(program: Program, options: Options, count: int, taken: set[str]) -> list[str]:
+    given = options.output_names
+    if len(given) > count:
+        raise ValueError(f"output_names has {len(given)} names, but the model has {count} output(s)")
+    clash = sorted(set(given) & taken)
+    if clash:
+        raise ValueError(f"{', '.join(map(repr, clash))} names both an input and an output; names must differ")
+    names = list(given)
+    taken = taken | set(given)
+    for i in range(len(given), count):
+        known = program.output_names[i] if i < len(program.output_names) else None
+        name = known or (f"output_{i}" if count > 1 else "output")
+        while name in taken:
+            name += "_1"
+        taken.add(name)
+        names.append(name)
+    return names
+
+
+def _set_type(value: ir.Value, tensor: Tensor) -> None:
+    value.type = _onnx_type(real_of(tensor.dtype) if tensor.is_complex else tensor.dtype)
+    if tensor.dims is not None:
+        dims = [*tensor.dims, 2] if tensor.is_complex else tensor.dims
+        value.shape = ir.Shape([d if d.__class__ is int else str(d) for d in dims])
+
+
+@functools.cache
+def _onnx_type(dtype: torch.dtype) -> ir.TensorType:
+    return ir.TensorType(ir.DataType(to_onnx(dtype)))
+
+
+def _label_outputs(values: list[ir.Value], axes: Mapping[str, Mapping[int, str]]) -> None:
+    """The labels that the caller wants on the axes of outputs."""
+    for value in values:
+        for axis, label in axes.get(value.name or "", {}).items():
+            if value.shape is None:
+                continue
+            if not -len(value.shape) <= axis < len(value.shape):
+                raise ValueError(
+                    f"dynamic_axes[{value.name!r}] has the axis {axis}, but the output has {len(value.shape)} dimension(s)"
+                )
+            value.shape[axis] = label
+
+
+def _initializers(g: Builder, program: Program, options: Options) -> list[ir.Value]:
+    """The constants in use, with their content; parameters in the order of `state_dict` first."""
+    wanted = {w.name for w in program.weights.values()} if not options.export_params else set()
+    values = []
+    for key, tensor in g.initializers.items():
+        value = tensor.value
+        if value is None or not (value.uses() or key in wanted):
+            continue
+        if tensor.source is not None:
+            value.const_value = TorchTensor(tensor.source.detach(), name=value.name)
+        else:
+            assert tensor.data is not None and value.type is not None
+            value.const_value = ir.Tensor(tensor.data, dtype=value.type.dtype, name=value.name)
+        values.append(value)
+    return values
+
+
+def _weight_names(program: Program, options: Options, inputs: int) -> dict[str, str]:
+    """Names of parameters after the caller's `input_names`, by the names in `state_dict`."""
+    given = options.input_names[inputs:]
+    ours = [w.name for w in program.weights.values()]
+    return {**{n: n for n in ours}, **dict(zip(ours, given))}
+
+
+def _expose(graph: ir.Graph, program: Program, options: Options) -> None:
+    """Initializers that are to be inputs as well, or instead."""
+    renamed = _weight_names(program, options, len(program.inputs))
+    for old, new in renamed.items():
+        if old != new and old in graph.initializers:
+            value = graph.initializers.pop(old)
+            value.name = new
+            graph.initializers[new] = value
+    for name, value in list(graph.initializers.items()):
+        if not options.export_params and name in renamed.values():
+            del graph.initializers[name]
+            value.const_value = None
+            graph.inputs.append(value)
+        elif options.keep_initializers_as_inputs:
+            graph.inputs.append(value)
+
+
+def _ir_version(opset: int) -> int:
+    """The IR version that the ONNX specification pairs with an opset."""
+    return int(onnx.helper.find_min_ir_version_for([onnx.helper.make_opsetid("", opset)]))

@@ -1,0 +1,174 @@
+"""The way back through a view: what its base holds after the view was written.
+
+Frequent views have an inverse of their own. Any other view is inverted by position: the same view of a
+tensor of positions says which elements of the base the view shows, and these are scattered into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..dims import Size
+from ..errors import LoweringError
+from .builder import Builder
+from .emit import INT64_MAX
+from .storage import Step
+from .values import Tensor
+
+Inverse = Callable[..., Tensor]
+_INVERSES: dict[str, Inverse] = {}
+
+# Ops that return the argument itself where they have nothing to do, with no alias annotation to say so.
+RETURNS_ARGUMENT = frozenset(
+    {"aten::dropout", "aten::feature_dropout", "aten::alpha_dropout", "aten::type_as", "aten::dropout_"}
+)
+# Annotated as views, but copies unless there is nothing to do.
+COPIES_UNLESS_SAME = frozenset(
+    {"aten::to", "aten::contiguous", "aten::_to_copy", "aten::resolve_conj", "aten::resolve_neg"}
+)
+# Annotated as views, but copies where the memory can't be viewed that way.
+COPIES_UNLESS_VIEWABLE = frozenset({"aten::reshape", "aten::flatten", "aten::reshape_as"})
+# After one of these the elements no longer lie in order.
+_REORDERS = frozenset(
+    {
+        "aten::permute", "aten::transpose", "aten::t", "aten::expand", "aten::expand_as", "aten::movedim", "aten::moveaxis",
+        "aten::swapaxes", "aten::swapdims", "aten::slice", "aten::select", "aten::narrow", "aten::diagonal", "aten::unfold",
+        "aten::numpy_T", "aten::mT", "aten::adjoint", "aten::split", "aten::chunk", "aten::unbind", "aten::as_strided",
+        "aten::split_with_sizes", "aten::tensor_split", "aten::broadcast_to",
+    }
+)  # fmt: skip
+
+
+def is_contiguous(steps: list[str]) -> bool:
+    """Whether a view by these steps surely lies in memory in order."""
+    return not any(step in _REORDERS for step in steps)
+
+
+def step(
+    g: Builder, name: str, lower: Callable[..., Any], arguments: list[Any], position: int, output: int | None
+) -> Step:
+    """The step that a view op takes from its `position`-th argument to its (`output`-th) result."""
+
+    def forward(base: Tensor) -> Tensor:
+        result = lower(g, *arguments[:position], base, *arguments[position + 1 :])
+        view = result if output is None else result[output]
+        assert isinstance(view, Tensor)
+        return view
+
+    rest = [*arguments[:position], *arguments[position + 1 :]]
+    special = _INVERSES.get(name) if output is None else _INVERSES.get(f"{name}[]")
+
+    def inverse(base: Tensor, new: Tensor) -> Tensor:
+        if special is not None:
+            return special(g, base, new, *rest) if output is None else special(g, base, new, output, *rest)
+        return by_position(g, base, new, forward, name)
+
+    return Step(name, forward, inverse)
+
+
+def by_position(g: Builder, base: Tensor, new: Tensor, forward: Callable[[Tensor], Tensor], name: str) -> Tensor:
+    """Scatter `new` to where the view's elements lie in the base."""
+    if name in ("aten::expand", "aten::expand_as", "aten::broadcast_to") and base.dims != new.dims:
+        raise LoweringError("writes to an expanded tensor: several elements share one place; clone() it first")
+    count = base.numel
+    positions = forward(g.reshape(g.range(0, count), base.shape))
+    flat = g.reshape(base, [count])
+    size = [new.numel]
+    result: Tensor = g.op("ScatterElements", flat, g.reshape(positions, size), g.reshape(new, size), axis=0)
+    return g.reshape(result, base.shape)
+
+
+def _inverse(*names: str) -> Callable[[Inverse], Inverse]:
+    def add(function: Inverse) -> Inverse:
+        for name in names:
+            _INVERSES[name] = function
+        return function
+
+    return add
+
+
+@_inverse(
+    "aten::view", "aten::reshape", "aten::flatten", "aten::unflatten", "aten::squeeze", "aten::unsqueeze", "aten::view_as",
+    "aten::reshape_as", "aten::_unsafe_view", "aten::alias", "aten::detach", "aten::to", "aten::contiguous", "aten::ravel",
+    "aten::atleast_1d", "aten::positive",
+)  # fmt: skip
+def _reshape_back(g: Builder, base: Tensor, new: Tensor, *_: Any) -> Tensor:
+    if base.dtype != new.dtype:
+        raise LoweringError(f"writes through a view of {base.dtype} as {new.dtype}; clone() the view first")
+    return g.reshape(new, base.shape)
+
+
+@_inverse("aten::transpose", "aten::swapaxes", "aten::swapdims")
+def _swap_back(g: Builder, base: Tensor, new: Tensor, a: int, b: int) -> Tensor:
+    return g.swap(new, a % base.rank, b % base.rank) if base.rank else new
+
+
+@_inverse("aten::t", "aten::numpy_T", "aten::mT")
+def _transpose_back(g: Builder, base: Tensor, new: Tensor) -> Tensor:
+    return g.swap(new, base.rank - 2, base.rank - 1) if base.rank >= 2 else new
+
+
+@_inverse("aten::permute")
+def _permute_back(g: Builder, base: Tensor, new: Tensor, dims: list[int]) -> Tensor:
+    perm = [0] * base.rank
+    for i, d in enumerate(dims):
+        perm[d % base.rank] = i
+    return g.transpose(new, perm)
+
+
+@_inverse("aten::select")
+def _select_back(g: Builder, base: Tensor, new: Tensor, dim: int, index: Size) -> Tensor:
+    dim %= base.rank
+    return write_slice(g, base, g.unsqueeze(new, [dim]), dim, index, None)
+
+
+@_inverse("aten::slice")
+def _slice_back(
+    g: Builder,
+    base: Tensor,
+    new: Tensor,
+    dim: int = 0,
+    start: Size | None = None,
+    end: Size | None = None,
+    step: int = 1,
+) -> Tensor:
+    dim %= base.rank
+    if step != 1:
+        return by_position(
+            g, base, new, lambda t: g.slice(t, [start or 0], [INT64_MAX if end is None else end], [dim], [step]), ""
+        )
+    return write_slice(g, base, new, dim, 0 if start is None else start, end)
+
+
+@_inverse("aten::narrow")
+def _narrow_back(g: Builder, base: Tensor, new: Tensor, dim: int, start: Size, length: Size) -> Tensor:
+    return write_slice(g, base, new, dim % base.rank, start, None)
+
+
+@_inverse("aten::unbind[]")
+def _unbind_back(g: Builder, base: Tensor, new: Tensor, output: int, dim: int = 0) -> Tensor:
+    return _select_back(g, base, new, dim, output)
+
+
+def write_slice(g: Builder, base: Tensor, new: Tensor, axis: int, start: Size, end: Size | None) -> Tensor:
+    """`base` with `new` in place of what begins at `start` along an axis; `new` has the length of the slice."""
+    size = base.shape[axis]
+    length = new.shape[axis]
+    if length == size:
+        return new
+    if isinstance(start, int) and start < 0 and isinstance(size, int):
+        start = max(start + size, 0)
+    parts = []
+    if start != 0:
+        parts.append(g.slice(base, [0], [start], [axis]))
+    parts.append(new)
+    stop = start + length
+    if stop != size and not (isinstance(stop, int) and stop == 0):
+        parts.append(g.slice(base, [stop], [INT64_MAX], [axis]))
+    result = g.concat(parts, axis)
+    result.dims = base.dims
+    return result
+
+
+__all__ = ["COPIES_UNLESS_SAME", "COPIES_UNLESS_VIEWABLE", "RETURNS_ARGUMENT", "is_contiguous", "step", "write_slice"]

@@ -1,0 +1,182 @@
+"""The arguments of `export`, checked and in one record, before any work is done."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import onnx
+import torch
+
+MIN_OPSET = 7
+DEFAULT_OPSET = 14
+
+
+def newest_opset() -> int:
+    """The newest opset that the installed `onnx` knows."""
+    return int(onnx.defs.onnx_opset_version())
+
+
+class OperatorExportTypes(enum.Enum):
+    """How operators are written.
+
+    ONNX: all as ONNX operators. ONNX_FALLTHROUGH: what can't be converted stays as it is, in its own domain.
+    ONNX_ATEN: every ATen operator as `org.pytorch.aten::ATen`. ONNX_ATEN_FALLBACK: ATen operators that can't be
+    converted become `ATen`.
+    """
+
+    ONNX = 0
+    ONNX_ATEN = 1
+    ONNX_ATEN_FALLBACK = 2
+    ONNX_FALLTHROUGH = 3
+
+
+class TrainingMode(enum.Enum):
+    """EVAL: export for inference. PRESERVE: as `model.training` is. TRAINING: export to train further."""
+
+    EVAL = 0
+    PRESERVE = 1
+    TRAINING = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What an export is asked for. See `onnxport.export` for the meaning of each."""
+
+    export_params: bool = True
+    verbose: bool = False
+    training: TrainingMode = TrainingMode.EVAL
+    input_names: tuple[str, ...] = ()
+    output_names: tuple[str, ...] = ()
+    operator_export_type: OperatorExportTypes = OperatorExportTypes.ONNX
+    opset_version: int | None = None
+    do_constant_folding: bool = True
+    dynamic_axes: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
+    dynamic_shapes: Any = None
+    keep_initializers_as_inputs: bool = False
+    custom_opsets: Mapping[str, int] = field(default_factory=dict)
+    modules_as_functions: bool | frozenset[type] = False
+
+    @property
+    def opset(self) -> int:
+        return DEFAULT_OPSET if self.opset_version is None else self.opset_version
+
+
+def check(
+    *,
+    export_params: bool,
+    verbose: bool,
+    training: Any,
+    input_names: Sequence[str] | None,
+    output_names: Sequence[str] | None,
+    operator_export_type: Any,
+    opset_version: int | None,
+    do_constant_folding: bool,
+    dynamic_axes: Mapping[str, Any] | None,
+    dynamic_shapes: Any,
+    keep_initializers_as_inputs: bool | None,
+    custom_opsets: Mapping[str, int] | None,
+    export_modules_as_functions: Any,
+) -> Options:
+    """Check raw arguments; TypeError or ValueError says which is wrong and how to mend it."""
+    kind = member(OperatorExportTypes, operator_export_type, "operator_export_type")
+    mode = member(TrainingMode, training, "training")
+    opset = _opset(opset_version)
+    functions = _functions(export_modules_as_functions, opset)
+    keep = kind is not OperatorExportTypes.ONNX if keep_initializers_as_inputs is None else keep_initializers_as_inputs
+    return Options(
+        export_params=bool(export_params),
+        verbose=bool(verbose),
+        training=mode,
+        input_names=_names(input_names, "input_names"),
+        output_names=_names(output_names, "output_names"),
+        operator_export_type=kind,
+        opset_version=opset,
+        do_constant_folding=bool(do_constant_folding) and mode is not TrainingMode.TRAINING,
+        dynamic_axes=_dynamic_axes(dynamic_axes),
+        dynamic_shapes=dynamic_shapes,
+        keep_initializers_as_inputs=keep or (DEFAULT_OPSET if opset is None else opset) < 9,
+        custom_opsets=_custom_opsets(custom_opsets),
+        modules_as_functions=functions,
+    )
+
+
+def member(kind: type[Any], value: Any, name: str) -> Any:
+    """The member of our enum that a value stands for: a member, torch's own member of that name, or None."""
+    if isinstance(value, kind):
+        return value
+    if isinstance(value, enum.Enum) or type(value).__name__ == kind.__name__:  # torch's own enums
+        label = getattr(value, "name", str(value).rpartition(".")[2])
+        if label in kind.__members__:
+            return kind[label]
+    raise TypeError(f"{name} must be a {kind.__name__}, not {value!r}")
+
+
+def _opset(version: int | None) -> int | None:
+    if version is None:
+        return None
+    if isinstance(version, bool) or not isinstance(version, int):
+        raise TypeError(f"opset_version must be an int, not {version!r}")
+    if not MIN_OPSET <= version <= newest_opset():
+        raise ValueError(
+            f"opset_version {version} is not supported: the installed onnx allows {MIN_OPSET} to {newest_opset()}"
+        )
+    return version
+
+
+def _names(names: Sequence[str] | None, argument: str) -> tuple[str, ...]:
+    if names is None:
+        return ()
+    if isinstance(names, str) or not all(isinstance(n, str) for n in names):
+        raise TypeError(f"{argument} must be a list of strings, not {names!r}")
+    doubled = sorted({n for n in names if list(names).count(n) > 1})
+    if doubled:
+        raise ValueError(f"{argument} has {', '.join(map(repr, doubled))} more than once; names must differ")
+    if "" in names:
+        raise ValueError(f"{argument} has an empty name")
+    return tuple(names)
+
+
+def _dynamic_axes(axes: Mapping[str, Any] | None) -> dict[str, dict[int, str]]:
+    """Both forms as {name: {axis: label}}; a list of axes gets labels counted per tensor."""
+    result: dict[str, dict[int, str]] = {}
+    for name, spec in (axes or {}).items():
+        if isinstance(spec, Mapping):
+            entries = dict(spec)
+        elif isinstance(spec, (list, tuple, set)):
+            entries = {axis: f"{name}_dynamic_axes_{i + 1}" for i, axis in enumerate(spec)}
+        else:
+            raise TypeError(f"dynamic_axes[{name!r}] must be a dict {{axis: label}} or a list of axes, not {spec!r}")
+        for axis, label in entries.items():
+            if isinstance(axis, bool) or not isinstance(axis, int):
+                raise TypeError(f"dynamic_axes[{name!r}] has the axis {axis!r}, which is no int")
+            if not isinstance(label, str) or not label:
+                raise TypeError(f"dynamic_axes[{name!r}][{axis}] must be a label, not {label!r}")
+        result[name] = entries
+    return result
+
+
+def _custom_opsets(opsets: Mapping[str, int] | None) -> dict[str, int]:
+    for domain, version in (opsets or {}).items():
+        if not isinstance(domain, str) or isinstance(version, bool) or not isinstance(version, int):
+            raise TypeError(f"custom_opsets must map domains to versions, not {domain!r} to {version!r}")
+        if version < 1:
+            raise ValueError(f"custom_opsets[{domain!r}] must be at least 1, not {version}")
+    return dict(opsets or {})
+
+
+def _functions(modules: Any, opset: int | None) -> bool | frozenset[type]:
+    if modules is None or modules is False or modules is True:
+        wanted: bool | frozenset[type] = bool(modules)
+    else:
+        if not all(isinstance(m, type) and issubclass(m, torch.nn.Module) for m in modules):
+            raise TypeError("export_modules_as_functions must be a bool or a set of nn.Module types")
+        wanted = frozenset(modules)
+    if wanted and (DEFAULT_OPSET if opset is None else opset) < 15:
+        if opset is not None:
+            raise ValueError(
+                f"export_modules_as_functions needs opset_version >= 15, not {opset}: local functions came with IR version 8"
+            )
+    return wanted

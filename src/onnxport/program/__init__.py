@@ -1,0 +1,6 @@
+"""The neutral program that every front end gives and every lowering is fed from."""
+
+from .ir import Block, Location, Node, Operand, Program, TensorType, Value
+from .schema import Argument, Schema
+
+__all__ = ["Argument", "Block", "Location", "Node", "Operand", "Program", "Schema", "TensorType", "Value"]
