@@ -15,9 +15,12 @@ if TYPE_CHECKING:
 
 def capture(model: Any, args: Any, kwargs: Mapping[str, Any] | None, options: Options) -> Program:
     """Capture a model by the front end for its type."""
+    from .exported_program import read
     from .inputs import normalize
     from .trace import trace
 
+    if isinstance(model, torch.export.ExportedProgram):
+        return read(model)
     positional, named = normalize(args, kwargs)
     if not isinstance(model, torch.nn.Module) and not callable(model):
         raise TypeError(

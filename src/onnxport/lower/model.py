@@ -82,6 +82,8 @@ def _axes(
     program: Program, names: Sequence[str], dynamic_axes: Mapping[str, Mapping[int, str]]
 ) -> dict[str, dict[int, str]]:
     """Labels by input name and axis, checked against the example: same label, same size."""
+    if program.front_end == "exported":
+        return _exported_axes(program, names, dynamic_axes)
     result: dict[str, dict[int, str]] = {name: {} for name in names}
     seen: dict[str, tuple[int, str]] = {}
     for declared, name in zip(program.inputs, names):
@@ -108,6 +110,26 @@ def _axes(
                 label = other
             result[name][axis] = label
     return result
+
+
+def _exported_axes(
+    program: Program, names: Sequence[str], dynamic_axes: Mapping[str, Mapping[int, str]]
+) -> dict[str, dict[int, str]]:
+    """Which axes are dynamic is settled in an exported program; `dynamic_axes` only names them."""
+    renamed: dict[str, str] = {}
+    for declared, name in zip(program.inputs, names):
+        for axis, label in dynamic_axes.get(name, {}).items():
+            symbol = declared.axes.get(axis % max(declared.example.dim(), 1))
+            if symbol is None:
+                raise ValueError(
+                    f"axis {axis} of {name!r} is fixed in the exported program; give torch.export.export "
+                    f"dynamic_shapes with a Dim for it"
+                )
+            renamed.setdefault(symbol, label)
+    return {
+        name: {axis: renamed.get(symbol, symbol) for axis, symbol in declared.axes.items()}
+        for declared, name in zip(program.inputs, names)
+    }
 
 
 def input_value(g: Builder, declared: Input, name: str, labels: Mapping[int, str]) -> Any:

@@ -145,6 +145,7 @@ class Input:
     value: Value
     name: str  # after the signature: "x", "past.0.key"
     example: Any  # the example argument: a tensor, a number, a list of tensors
+    axes: dict[int, str] = field(default_factory=dict)  # axes that the front end knows to be dynamic, by label
 
 
 @dataclass(slots=True)

@@ -1,0 +1,352 @@
+"""Reads a `torch.export.ExportedProgram` into a `Program`.
+
+Its graph holds the same ATen operators as a trace (decompositions are never run), with named arguments and
+defaults left out: they are bound to the schema here. Arithmetic on sizes is Python's own there; it becomes the
+operators that TorchScript has for Python numbers. `cond` and `while_loop` become `prim::If` and `prim::Loop`.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
+
+from ..dtypes import to_scalar_type
+from ..errors import OnnxExporterError
+from ..program import Block, Location, Node, Operand, Program, TensorType, Value
+from ..program.ir import Input, Weight
+from ..program.schema import REQUIRED, Schema, parse
+from .graph import location
+
+# Python's functions on numbers, and the operators that TorchScript has for them.
+_NUMBERS: dict[Any, str] = {
+    operator.add: "aten::add.int",
+    operator.sub: "aten::sub.int",
+    operator.mul: "aten::mul.int",
+    operator.floordiv: "aten::floordiv.int",
+    operator.truediv: "aten::div.int",
+    operator.mod: "aten::remainder.int",
+    operator.pow: "aten::pow.int",
+    operator.neg: "aten::neg.int",
+    operator.eq: "aten::eq.int",
+    operator.ne: "aten::ne.int",
+    operator.lt: "aten::lt.int",
+    operator.le: "aten::le.int",
+    operator.gt: "aten::gt.int",
+    operator.ge: "aten::ge.int",
+    operator.and_: "aten::__and__.bool",
+    operator.or_: "aten::__or__.bool",
+    operator.not_: "aten::__not__",
+    math.floor: "aten::floor.float",
+    math.ceil: "aten::ceil.float",
+    math.trunc: "aten::Int.float",
+    math.sqrt: "aten::sqrt.float",
+    round: "aten::round.Scalar",
+    torch.sym_float: "aten::Float.Scalar",
+    torch.sym_int: "aten::Int.Scalar",
+    torch.sym_max: "prim::max.int",
+    torch.sym_min: "prim::min.int",
+    torch.sym_not: "aten::__not__",
+    torch.sym_ite: "aten::sym_ite",
+}
+
+# Checks of what export assumed of the inputs: they compute nothing.
+_CHECKS = re.compile(
+    r"^aten::(_assert|sym_constrain_range|_check|_functional_sym|_functional_assert|_assert_tensor_metadata)"
+)
+
+
+def read(exported: torch.export.ExportedProgram) -> Program:
+    """The program, its user inputs as inputs, its parameters and buffers under their names."""
+    return _Reader(exported).program()
+
+
+class _Reader:
+    def __init__(self, exported: torch.export.ExportedProgram) -> None:
+        self.exported = exported
+        self.modules: dict[str, str] = {}
+
+    def program(self) -> Program:
+        exported = self.exported
+        graph = _Graph(self, exported.graph_module)
+        inputs: list[Input] = []
+        weights: dict[Value, Weight] = {}
+        placeholders = [n for n in exported.graph_module.graph.nodes if n.op == "placeholder"]
+        for node, spec in zip(placeholders, exported.graph_signature.input_specs):
+            if isinstance(spec.arg, ConstantArgument):
+                graph.operands[node] = _constant(spec.arg.value)
+                continue
+            value = graph.define(node)
+            if spec.kind is InputKind.USER_INPUT:
+                inputs.append(_input(value, node))
+            elif spec.kind in (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR):
+                assert spec.target is not None
+                tensor = exported.state_dict.get(spec.target)
+                tensor = exported.constants[spec.target] if tensor is None else tensor
+                weights[value] = Weight(spec.target, tensor, spec.kind is not InputKind.PARAMETER)
+            else:
+                raise OnnxExporterError(
+                    f"the exported program has an input of kind {spec.kind.name}, which ONNX has no form of"
+                )
+        block = graph.block([i.value for i in inputs])
+        specs = exported.graph_signature.output_specs
+        wanted = [i for i, s in enumerate(specs) if s.kind is OutputKind.USER_OUTPUT and not _is_none(s.arg)]
+        block.returns = [block.returns[i] for i in wanted]
+        return Program(
+            block, inputs, weights, [None] * len(wanted), "main_graph", self.modules, "exported", keep_alive=exported
+        )
+
+
+def _is_none(argument: Any) -> bool:
+    return isinstance(argument, ConstantArgument) and argument.value is None
+
+
+def _input(value: Value, node: torch.fx.Node) -> Input:
+    example = node.meta["val"]
+    if not isinstance(example, torch.Tensor):
+        return Input(value, node.name, example if isinstance(example, (bool, int, float)) else _hint(example))
+    axes = {}
+    for axis, size in enumerate(example.shape):
+        if not isinstance(size, int):
+            text = str(size)
+            plain = text.isidentifier()
+            axes[axis] = text if plain else f"{node.name}_dim_{axis}"
+    sizes = [_hint(size) for size in example.shape]
+    return Input(value, node.name, torch.empty(sizes, dtype=example.dtype, device="meta"), axes)
+
+
+def _hint(size: Any) -> int:
+    """A number for a size that is a symbol: the example's, else 2."""
+    if isinstance(size, int):
+        return size
+    hint = size.node.hint if size.node.has_hint() else None
+    return int(hint) if hint is not None else 2
+
+
+class _Graph:
+    """One `GraphModule`, the main one or a branch."""
+
+    def __init__(self, reader: _Reader, module: torch.fx.GraphModule) -> None:
+        self.reader = reader
+        self.module = module
+        self.operands: dict[torch.fx.Node, Any] = {}
+        self.nodes: list[Node] = []
+        self.handlers: dict[str, Callable[[torch.fx.Node], None]] = {
+            "cond": self._cond,
+            "while_loop": self._while_loop,
+            "wrap_with_set_grad_enabled": lambda node: self._wrapped(node, 1),
+            "wrap_with_autocast": lambda node: self._wrapped(node, 4),
+        }
+
+    def define(self, node: torch.fx.Node, type: str | None = None) -> Value:
+        example = node.meta.get("val")
+        kind = type or _type_of(example)
+        value = Value(node.name, kind, lambda: _tensor_type(example))
+        self.operands[node] = value
+        return value
+
+    def block(self, parameters: list[Value]) -> Block:
+        """The nodes of the graph, whose placeholders have been given operands."""
+        for node in self.module.graph.nodes:
+            if node.op == "call_function":
+                self.call(node)
+            elif node.op == "get_attr":
+                self._attribute(node)
+            elif node.op == "output":
+                returns = [self.operand(x) for x in _flat(node.args[0])]
+        return Block(parameters, self.nodes, returns)
+
+    def operand(self, argument: Any) -> Any:
+        if isinstance(argument, torch.fx.Node):
+            return self.operands[argument]
+        if isinstance(argument, (list, tuple)):
+            return [self.operand(x) for x in argument]
+        return _constant(argument)
+
+    def add(self, op: str, inputs: list[Operand], outputs: list[Value], node: torch.fx.Node, **more: Any) -> Node:
+        scope = self._scope(node)
+        result = Node(op, inputs, outputs, scope=scope, location=lambda: _location(scope, node), **more)
+        self.nodes.append(result)
+        return result
+
+    def call(self, node: torch.fx.Node) -> None:
+        target: Any = node.target
+        if target is operator.getitem:
+            return self._getitem(node)
+        if isinstance(target, torch._ops.OpOverload):
+            return self._operator(node, target)
+        if isinstance(target, torch._ops.HigherOrderOperator):
+            handler = self.handlers.get(target.__name__)
+            if handler is not None:
+                return handler(node)
+            self.add(f"higher_order::{target.__name__}", [], [self.define(node)], node)
+            return None
+        name = _NUMBERS.get(target, f"python::{getattr(target, '__name__', target)}")
+        self.add(name, [self.operand(x) for x in node.args], [self.define(node)], node)
+        return None
+
+    def _operator(self, node: torch.fx.Node, target: torch._ops.OpOverload) -> None:
+        schema = parse(str(target._schema))
+        if _CHECKS.match(schema.name):
+            return
+        inputs = self._bind(schema, node)
+        if len(schema.returns) > 1:
+            examples = node.meta.get("val") or [None] * len(schema.returns)
+            outputs = [
+                Value(f"{node.name}_{i}", _type_of(e), lambda e=e: _tensor_type(e))  # type: ignore[misc]
+                for i, e in enumerate(examples)
+            ]
+            self.operands[node] = outputs
+        else:
+            outputs = [self.define(node)] if schema.returns else []
+        self.add(schema.full_name, inputs, outputs, node, schema=schema)
+
+    def _bind(self, schema: Schema, node: torch.fx.Node) -> list[Operand]:
+        bound: list[Operand] = []
+        for i, argument in enumerate(schema.arguments):
+            if i < len(node.args):
+                value = self.operand(node.args[i])
+            elif argument.name in node.kwargs:
+                value = self.operand(node.kwargs[argument.name])
+            else:
+                value = None if argument.default is REQUIRED else argument.default
+            bound.append(value)
+        return bound
+
+    def _getitem(self, node: torch.fx.Node) -> None:
+        source, index = self.operand(node.args[0]), node.args[1]
+        if isinstance(source, list):
+            self.operands[node] = source[index]  # type: ignore[index]
+        else:
+            self.add("aten::__getitem__.t", [source, index], [self.define(node)], node)
+
+    def _attribute(self, node: torch.fx.Node) -> None:
+        value: Any = self.module
+        for part in str(node.target).split("."):
+            value = getattr(value, part)
+        self.operands[node] = value
+
+    # -- higher-order operators -------------------------------------------------------------------
+
+    def _inline(self, module: torch.fx.GraphModule, arguments: list[Operand]) -> list[Operand]:
+        """Put the nodes of another graph here; what it returns."""
+        inner = _Graph(self.reader, module)
+        inner.nodes = self.nodes
+        placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
+        inner.operands.update(zip(placeholders, arguments))
+        return inner.block([]).returns
+
+    def _body(self) -> _Graph:
+        """A list of nodes of its own that sees the operands of this graph."""
+        body = _Graph(self.reader, self.module)
+        body.operands = self.operands
+        return body
+
+    def _wrapped(self, node: torch.fx.Node, skip: int) -> None:
+        module = self.operand(node.args[skip])
+        self.operands[node] = self._inline(module, [self.operand(x) for x in node.args[skip + 1 :]])
+
+    def _outputs(self, node: torch.fx.Node) -> list[Value]:
+        examples = _flat(node.meta["val"])
+        outputs = [
+            Value(f"{node.name}_{i}", _type_of(e), lambda e=e: _tensor_type(e))  # type: ignore[misc]
+            for i, e in enumerate(examples)
+        ]
+        self.operands[node] = outputs
+        return outputs
+
+    def _condition(self, predicate: Operand, node: torch.fx.Node) -> Operand:
+        """A predicate as a bool."""
+        if not isinstance(predicate, Value) or predicate.type == "bool":
+            return predicate
+        result = Value(f"{predicate.name}_bool", "bool")
+        self.add("aten::Bool.Tensor", [predicate], [result], node)
+        return result
+
+    def _cond(self, node: torch.fx.Node) -> None:
+        predicate, true, false, arguments = (self.operand(x) for x in node.args)
+        condition = self._condition(predicate, node)
+        blocks = []
+        for branch in (true, false):
+            body = self._body()
+            returns = body._inline(branch, arguments)
+            blocks.append(Block([], body.nodes, returns))
+        self.add("prim::If", [condition], self._outputs(node), node, blocks=tuple(blocks))
+
+    def _while_loop(self, node: torch.fx.Node) -> None:
+        condition, body, carried, extra = (self.operand(x) for x in node.args)
+        extra = list(extra)
+        first = self._inline(condition, [*carried, *extra])
+        start = self._condition(first[0], node)
+        inside = self._body()
+        variables = [Value(f"{node.name}_carried_{i}", getattr(x, "type", "")) for i, x in enumerate(carried)]
+        counter = Value(f"{node.name}_iteration", "int")
+        results = inside._inline(body, [*variables, *extra])
+        again = inside._condition(inside._inline(condition, [*results, *extra])[0], node)
+        block = Block([counter, *variables], inside.nodes, [again, *results])
+        trip = (1 << 63) - 1
+        self.add("prim::Loop", [trip, start, *carried], self._outputs(node), node, blocks=(block,))
+
+    # -- places -----------------------------------------------------------------------------------
+
+    def _scope(self, node: torch.fx.Node) -> str:
+        """The path of the module that a node comes from."""
+        stack = node.meta.get("nn_module_stack")
+        if not stack:
+            return ""
+        path, kind = list(stack.values())[-1]
+        if path.startswith("_empty_nn_module_stack"):  # a node that torch.export itself put in
+            return ""
+        path = re.sub(r"^L\['self'\]\.?", "", path)
+        path = re.sub(r"\._modules\['(\w+)'\]", r".\1", path)
+        self.reader.modules[path] = kind if isinstance(kind, str) else kind.__name__
+        return path.lstrip(".")
+
+
+def _location(scope: str, node: torch.fx.Node) -> Location:
+    trace = node.meta.get("stack_trace") or ""
+    frames = re.findall(r'File "(?P<file>[^"]+)", line (?P<line>\d+)', trace)
+    return location(scope, "\n".join(f"{file}({line})" for file, line in reversed(frames)))
+
+
+def _flat(value: Any) -> list[Any]:
+    if isinstance(value, (list, tuple)):
+        return [x for v in value for x in _flat(v)]
+    return [value]
+
+
+def _constant(value: Any) -> Any:
+    if isinstance(value, torch.dtype):
+        return to_scalar_type(value)
+    if isinstance(value, torch.layout):
+        return 0
+    if isinstance(value, torch.memory_format):
+        return {torch.contiguous_format: 0, torch.preserve_format: 1, torch.channels_last: 2}.get(value, 3)
+    if isinstance(value, torch.device):
+        return str(value)
+    return value
+
+
+def _type_of(example: Any) -> str:
+    if isinstance(example, torch.Tensor):
+        return "Tensor"
+    if isinstance(example, (bool, torch.SymBool)):
+        return "bool"
+    if isinstance(example, (int, torch.SymInt)):
+        return "int"
+    if isinstance(example, (float, torch.SymFloat)):
+        return "float"
+    if isinstance(example, (list, tuple)):
+        return f"List[{_type_of(example[0])}]" if example else "List[Tensor]"
+    return ""
+
+
+def _tensor_type(example: Any) -> TensorType | None:
+    if not isinstance(example, torch.Tensor):
+        return None
+    return TensorType(example.dtype, tuple(s if isinstance(s, int) else None for s in example.shape))
