@@ -110,7 +110,7 @@ def _input(value: Value, node: torch.fx.Node) -> Input:
     example = node.meta["val"]
     if not isinstance(example, torch.Tensor):
         return Input(value, node.name, example if isinstance(example, (bool, int, float)) else _hint(example))
-    axes = {}
+    axes: dict[int, str] = {}
     for axis, size in enumerate(example.shape):
         if not isinstance(size, int):
             text = str(size)
