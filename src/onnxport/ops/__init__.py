@@ -1,5 +1,5 @@
 """Lowerings, by family. Importing this package registers them all."""
 
-from . import elementwise, scalars
+from . import elementwise, rnn, scalars
 
-__all__ = ["elementwise", "scalars"]
+__all__ = ["elementwise", "rnn", "scalars"]
