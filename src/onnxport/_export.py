@@ -72,7 +72,7 @@ def export(
         LoweringError: an operator can't be converted as it is used.
         CheckerError: the graph is not valid ONNX.
     """
-    from . import write
+    from . import passes, write
     from .capture import capture
 
     chosen = _options.check(
@@ -95,6 +95,8 @@ def export(
     with _collector_paused():
         program = capture(model, args, kwargs, chosen)
         lowered = _lower(program, chosen)
+        if chosen.do_constant_folding and chosen.export_params and chosen.training is TrainingMode.EVAL:
+            passes.optimize(lowered.model)
         result = ExportResult(lowered, model, args, kwargs)
         if f is not None:
             write.write_model(lowered.model, f, external_data=external_data)

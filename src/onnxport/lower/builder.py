@@ -41,6 +41,7 @@ class Builder(Emitter):
         opset: version of the default domain.
         fold_weights: whether ops on weights alone are computed at export.
         training: whether the model is exported to be trained further.
+        fed: names of weights that are inputs of the exported model: their content is not known.
         origin: the program node being lowered, kept for each ONNX node made.
     """
 
@@ -50,6 +51,7 @@ class Builder(Emitter):
         self.training = training
         self.root = self.scope = Scope()
         self.domains: dict[str, int] = {"": opset}
+        self.fed: set[str] = set()
         self.initializers: dict[Any, Tensor] = {}
         self.origin: Any = None
         self.origins: dict[ir.Node, Any] = {}
@@ -146,7 +148,14 @@ class Builder(Emitter):
         arrays = fold.fold(op_type, inputs, attributes, self.opset, outputs, limit=FOLD_LIMIT)
         if arrays is None:
             return None
-        return tuple([self.known(array, dtype, from_weight=weight) for array, dtype in arrays])
+        results = tuple([self.known(array, dtype, from_weight=weight) for array, dtype in arrays])
+        if weight:
+            origins = [x for x in inputs if x is not None and x.name is not None]
+            for result in results:
+                result.name = origins[0].name if origins else None
+            if op_type == "Transpose" and inputs[0].source is not None:
+                results[0].permuted = (inputs[0], attributes["perm"])
+        return results
 
     def require(self, opset: int, what: str) -> None:
         """OpsetError unless the opset is at least this one."""
@@ -191,7 +200,8 @@ class Builder(Emitter):
 
     def weight(self, name: str, tensor: torch.Tensor) -> Tensor:
         """A parameter or buffer of the model, under its own name; its memory is never copied."""
-        result = Tensor(tensor.dtype, tuple(tensor.shape), source=tensor, from_weight=True)
+        source = None if name in self.fed else tensor
+        result = Tensor(tensor.dtype, tuple(tensor.shape), source=source, from_weight=True)
         result.value = self.value_of(name, tensor.dtype, tuple(tensor.shape))
         self.initializers[name] = result
         return result
@@ -204,13 +214,25 @@ class Builder(Emitter):
         assert data is not None
         if data.dtype == object:
             return self.value(self.size_nodes(data))
-        small = data.nbytes <= 1024
-        key = (tensor.dtype, data.shape, data.tobytes()) if small else (tensor.dtype, data.shape, id(data))
-        found = self.initializers.setdefault(key, tensor)
+        content = data.tobytes() if data.nbytes <= 1024 else (data.ctypes.data, data.strides)
+        found = self.initializers.setdefault((tensor.dtype, data.shape, content), tensor)
         if found.value is None:
-            found.value = self.value_of(None, tensor.dtype, data.shape)
+            found.value = self.value_of(tensor.name, tensor.dtype, data.shape)
         tensor.value = found.value
         return found.value
+
+    def share_permuted(self) -> None:
+        """A weight that is used as it is and permuted is stored once; a node permutes it."""
+        for tensor in list(self.initializers.values()):
+            if tensor.permuted is None or tensor.value is None or not tensor.value.uses():
+                continue
+            weight, perm = tensor.permuted
+            if weight.value is not None and weight.value.uses():
+                node = ir.Node("", "Transpose", [weight.value], [ir.AttrInt64s("perm", perm)], num_outputs=1)
+                ir.convenience.replace_all_uses_with(tensor.value, node.outputs[0])
+                made = Tensor(tensor.dtype, tensor.dims, node.outputs[0])
+                self.made.append(made)
+                self.root.nodes.insert(0, node)
 
     @staticmethod
     def value_of(name: str | None, dtype: torch.dtype, dims: Sequence[Size] | None) -> ir.Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ from onnx_ir.tensor_adapters import TorchTensor
 from ..dims import Dim, Size
 from ..dtypes import real_of, to_onnx
 from ..errors import LoweringError, OnnxExporterWarning
-from ..options import Options
+from ..options import Options, TrainingMode
 from ..program import Program
 from ..program.ir import Input
 from .builder import Builder
@@ -33,6 +33,8 @@ class Lowered:
     input_names: list[str]
     output_names: list[str]
     origins: dict[ir.Node, Any] = field(default_factory=dict)  # program node of each ONNX node
+    modules: dict[str, str] = field(default_factory=dict)  # class name of the module at each path
+    weights: list[str] = field(default_factory=list)  # names of parameters and buffers in the graph
 
 
 def lower(
@@ -47,7 +49,13 @@ def lower(
     Raises UnsupportedOperatorError for ops without a conversion, LoweringError for those that can't be
     converted as they are used.
     """
-    g = Builder(opset, fold_weights=options.do_constant_folding and options.export_params)
+    g = Builder(
+        opset,
+        fold_weights=options.do_constant_folding and options.export_params,
+        training=options.training is TrainingMode.TRAINING,
+    )
+    if not options.export_params:
+        g.fed = {w.name for w in program.weights.values() if w.in_state}
     names = _input_names(program, options)
     axes = _axes(program, names, options.dynamic_axes)
     inputs = [input_value(g, declared, name, axes[name]) for declared, name in zip(program.inputs, names)]
@@ -82,54 +90,40 @@ def _axes(
     program: Program, names: Sequence[str], dynamic_axes: Mapping[str, Mapping[int, str]]
 ) -> dict[str, dict[int, str]]:
     """Labels by input name and axis, checked against the example: same label, same size."""
-    if program.front_end == "exported":
-        return _exported_axes(program, names, dynamic_axes)
     result: dict[str, dict[int, str]] = {name: {} for name in names}
     seen: dict[str, tuple[int, str]] = {}
     for declared, name in zip(program.inputs, names):
         example = declared.example
-        for axis, label in dynamic_axes.get(name, {}).items():
-            if not isinstance(example, torch.Tensor):
-                result[name][axis] = label
-                continue
-            if not -example.dim() <= axis < example.dim():
-                raise ValueError(
-                    f"dynamic_axes[{name!r}] has the axis {axis}, but the input has {example.dim()} dimension(s)"
-                )
-            axis %= example.dim()
+        if not isinstance(example, torch.Tensor):
+            result[name].update(dynamic_axes.get(name, {}))
+            continue
+        for axis, label in positive_axes(name, dynamic_axes.get(name, {}), example.dim()).items():
             size = example.shape[axis]
             first = seen.setdefault(label, (size, name))
             if first[0] != size:
                 other = f"{label}_{name}_{axis}"
-                warnings.warn(
+                warn(
                     f"the label {label!r} stands for the size {first[0]} of {first[1]!r} and for the size {size} of "
-                    f"{name!r}; one label is one size, so the latter is named {other!r}",
-                    OnnxExporterWarning,
-                    stacklevel=2,
+                    f"{name!r}; one label is one size, so the latter is named {other!r}"
                 )
                 label = other
             result[name][axis] = label
     return result
 
 
-def _exported_axes(
-    program: Program, names: Sequence[str], dynamic_axes: Mapping[str, Mapping[int, str]]
-) -> dict[str, dict[int, str]]:
-    """Which axes are dynamic is settled in an exported program; `dynamic_axes` only names them."""
-    renamed: dict[str, str] = {}
-    for declared, name in zip(program.inputs, names):
-        for axis, label in dynamic_axes.get(name, {}).items():
-            symbol = declared.axes.get(axis % max(declared.example.dim(), 1))
-            if symbol is None:
-                raise ValueError(
-                    f"axis {axis} of {name!r} is fixed in the exported program; give torch.export.export "
-                    f"dynamic_shapes with a Dim for it"
-                )
-            renamed.setdefault(symbol, label)
-    return {
-        name: {axis: renamed.get(symbol, symbol) for axis, symbol in declared.axes.items()}
-        for declared, name in zip(program.inputs, names)
-    }
+def positive_axes(name: str, labels: Mapping[int, str], rank: int) -> dict[int, str]:
+    """Labels by axes counted from the front; ValueError for an axis that isn't there or is named twice."""
+    result: dict[int, str] = {}
+    for axis, label in labels.items():
+        if not -rank <= axis < rank:
+            raise ValueError(f"dynamic_axes[{name!r}] has the axis {axis}, but {name!r} has {rank} dimension(s)")
+        if result.setdefault(axis % rank, label) != label:
+            raise ValueError(f"dynamic_axes[{name!r}] names axis {axis % rank} twice: {axis} and {axis % rank - rank}")
+    return result
+
+
+def warn(message: str) -> None:
+    warnings.warn(message, OnnxExporterWarning, stacklevel=2)
 
 
 def input_value(g: Builder, declared: Input, name: str, labels: Mapping[int, str]) -> Any:
@@ -178,7 +172,9 @@ def _assemble(
     outputs: list[Tensor],
     names: list[str],
 ) -> Lowered:
-    output_names = _output_names(program, options, len(outputs), set(names))
+    weight_names = _weight_names(g, program, options)
+    output_names = _output_names(program, options, len(outputs), names, {*names, *weight_names.values()})
+    g.share_permuted()
     values: list[ir.Value] = []
     types: list[tuple[ir.Value | None, Tensor]] = [(t.value, t) for t in g.made]
     for tensor in outputs:
@@ -190,23 +186,49 @@ def _assemble(
         if made is not None:
             _set_type(made, tensor)
     g.root.nodes = prune(g.root.nodes, values)
-    initializers = _initializers(g, program, options)
+    fed = [g.initializers[name].value for name in weight_names if name in g.fed]
+    initializers = _initializers(g, weight_names)
+    inputs = [*inputs, *(value for value in fed if value is not None)]
     name_everything(g.root.nodes, inputs, list(zip(values, output_names)), initializers, g.origins)
-    _label_outputs(values, options.dynamic_axes)
+    _label_outputs(values, options.dynamic_axes, names)
+    _warn_of_unknown(options, names, output_names, list(weight_names.values()))
     versions = {**g.domains, **{d: v for d, v in options.custom_opsets.items() if d in g.domains}}
+    if options.verbose:
+        for node in _all_nodes(g.root.nodes):
+            origin = g.origins.get(node)
+            node.doc_string = None if origin is None else origin.location.code or origin.location.source
     graph = ir.Graph(inputs, values, nodes=g.root.nodes, opset_imports=versions, name=program.name)
     for value in initializers:
         graph.register_initializer(value)
-    _expose(graph, program, options)
+        if options.keep_initializers_as_inputs:
+            graph.inputs.append(value)
     model = ir.Model(graph, ir_version=_ir_version(g.opset), producer_name="onnxport")
-    return Lowered(model, names, output_names, g.origins)
+    weights = [v.name for n in weight_names if (v := g.initializers[n].value) is not None and v.name]
+    return Lowered(model, names, output_names, g.origins, program.modules, weights)
 
 
-def _output_names(program: Program, options: Options, count: int, taken: set[str]) -> list[str]:
+def _weight_names(g: Builder, program: Program, options: Options) -> dict[str, str]:
+    """Names of the model's own tensors by those in `state_dict`, put on their values: the caller's go first.
+
+    A name that the caller chose is kept; a parameter's own name gives way to it.
+    """
+    given = options.input_names[len(program.inputs) :]
+    ours = [w.name for w in program.weights.values()]
+    result = {**{name: name for name in ours}, **dict(zip(ours, given))}
+    for name, label in result.items():
+        value = g.initializers[name].value
+        assert value is not None
+        value.name = label
+    return result
+
+
+def _output_names(
+    program: Program, options: Options, count: int, inputs: Sequence[str], taken: set[str]
+) -> list[str]:
     given = options.output_names
     if len(given) > count:
         raise ValueError(f"output_names has {len(given)} names, but the model has {count} output(s)")
-    clash = sorted(set(given) & taken)
+    clash = sorted(set(given) & {*inputs, *options.input_names})
     if clash:
         raise ValueError(f"{', '.join(map(repr, clash))} names both an input and an output; names must differ")
     names = list(given)
@@ -221,6 +243,25 @@ def _output_names(program: Program, options: Options, count: int, taken: set[str
     return names
 
 
+def _warn_of_unknown(
+    options: Options, inputs: Sequence[str], outputs: Sequence[str], weights: Sequence[str]
+) -> None:
+    known = {*inputs, *outputs}
+    for name in options.dynamic_axes:
+        if name in known:
+            continue
+        what = "is a parameter, whose size is fixed" if name in weights else "is no input or output"
+        warn(f"dynamic_axes has {name!r}, which {what}; there are {', '.join([*inputs, *outputs])}")
+
+
+def _all_nodes(nodes: Sequence[ir.Node]) -> Iterator[ir.Node]:
+    for node in nodes:
+        yield node
+        for attribute in node.attributes.values():
+            if attribute.type == ir.AttributeType.GRAPH:
+                yield from _all_nodes(list(attribute.as_graph()))
+
+
 def _set_type(value: ir.Value, tensor: Tensor) -> None:
     value.type = _onnx_type(real_of(tensor.dtype) if tensor.is_complex else tensor.dtype)
     if tensor.dims is not None:
@@ -233,26 +274,30 @@ def _onnx_type(dtype: torch.dtype) -> ir.TensorType:
     return ir.TensorType(ir.DataType(to_onnx(dtype)))
 
 
-def _label_outputs(values: list[ir.Value], axes: Mapping[str, Mapping[int, str]]) -> None:
-    """The labels that the caller wants on the axes of outputs."""
+def _label_outputs(values: list[ir.Value], axes: Mapping[str, Mapping[int, str]], inputs: Sequence[str]) -> None:
+    """The labels that the caller wants on the axes of outputs; never one that stands for another size."""
+    sizes = {label: label for name in inputs for label in axes.get(name, {}).values()}
     for value in values:
-        for axis, label in axes.get(value.name or "", {}).items():
-            if value.shape is None:
-                continue
-            if not -len(value.shape) <= axis < len(value.shape):
-                raise ValueError(
-                    f"dynamic_axes[{value.name!r}] has the axis {axis}, but the output has {len(value.shape)} dimension(s)"
+        if value.shape is None or value.name not in axes:
+            continue
+        for axis, label in positive_axes(value.name, axes[value.name], len(value.shape)).items():
+            known = value.shape[axis]
+            size = str(known if isinstance(known, int) else known.value)
+            if sizes.setdefault(label, size) != size:
+                warn(
+                    f"axis {axis} of {value.name!r} has the size {size}, but the label {label!r} stands for the size "
+                    f"{sizes[label]}; it is not set there"
                 )
-            value.shape[axis] = label
+            else:
+                value.shape[axis] = label
 
 
-def _initializers(g: Builder, program: Program, options: Options) -> list[ir.Value]:
+def _initializers(g: Builder, weights: Mapping[str, str]) -> list[ir.Value]:
     """The constants in use, with their content; parameters in the order of `state_dict` first."""
-    wanted = {w.name for w in program.weights.values()} if not options.export_params else set()
     values = []
     for key, tensor in g.initializers.items():
         value = tensor.value
-        if value is None or not (value.uses() or key in wanted):
+        if value is None or not value.uses() or key in g.fed:
             continue
         if tensor.source is not None:
             value.const_value = TorchTensor(tensor.source.detach(), name=value.name)
@@ -261,30 +306,6 @@ def _initializers(g: Builder, program: Program, options: Options) -> list[ir.Val
             value.const_value = ir.Tensor(tensor.data, dtype=value.type.dtype, name=value.name)
         values.append(value)
     return values
-
-
-def _weight_names(program: Program, options: Options, inputs: int) -> dict[str, str]:
-    """Names of parameters after the caller's `input_names`, by the names in `state_dict`."""
-    given = options.input_names[inputs:]
-    ours = [w.name for w in program.weights.values()]
-    return {**{n: n for n in ours}, **dict(zip(ours, given))}
-
-
-def _expose(graph: ir.Graph, program: Program, options: Options) -> None:
-    """Initializers that are to be inputs as well, or instead."""
-    renamed = _weight_names(program, options, len(program.inputs))
-    for old, new in renamed.items():
-        if old != new and old in graph.initializers:
-            value = graph.initializers.pop(old)
-            value.name = new
-            graph.initializers[new] = value
-    for name, value in list(graph.initializers.items()):
-        if not options.export_params and name in renamed.values():
-            del graph.initializers[name]
-            value.const_value = None
-            graph.inputs.append(value)
-        elif options.keep_initializers_as_inputs:
-            graph.inputs.append(value)
 
 
 def _ir_version(opset: int) -> int:

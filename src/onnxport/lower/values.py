@@ -30,7 +30,7 @@ class Tensor:
     Immutable but for `value`, which the builder sets when known content is materialised.
     """
 
-    __slots__ = ("_data", "_source", "dims", "dtype", "from_weight", "value")
+    __slots__ = ("_data", "_source", "dims", "dtype", "from_weight", "name", "permuted", "value")
 
     def __init__(
         self,
@@ -41,6 +41,7 @@ class Tensor:
         data: Array | None = None,
         source: torch.Tensor | None = None,
         from_weight: bool = False,
+        name: str | None = None,
     ) -> None:
         self.dtype = dtype
         self.dims = dims
@@ -48,6 +49,8 @@ class Tensor:
         self._data = data
         self._source = source  # the torch tensor that holds the content; `data` is made when asked for
         self.from_weight = from_weight  # a parameter or buffer of the model, or computed from such
+        self.name = name  # of the parameter that the content comes from
+        self.permuted: tuple[Tensor, list[int]] | None = None  # a weight and the permutation that this is of it
 
     @property
     def data(self) -> Array | None:
