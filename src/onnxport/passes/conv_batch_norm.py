@@ -80,7 +80,7 @@ def _set_bias(graph: ir.Graph, conv: ir.Node, bias: ir.Value | None, content: Ar
         bias.const_value = _tensor(content, bias)
 
 
-def _tensor(content: Array, value: ir.Value) -> ir.Tensor:
+def _tensor(content: Array, value: ir.Value) -> ir.TensorProtocol:
     assert value.type is not None
     return ir.Tensor(np.ascontiguousarray(content), dtype=value.type.dtype, name=value.name)
 
