@@ -201,7 +201,7 @@ class Builder(Emitter):
     def weight(self, name: str, tensor: torch.Tensor) -> Tensor:
         """A parameter or buffer of the model, under its own name; its memory is never copied."""
         source = None if name in self.fed else tensor
-        result = Tensor(tensor.dtype, tuple(tensor.shape), source=source, from_weight=True)
+        result = Tensor(tensor.dtype, tuple(tensor.shape), source=source, from_weight=True, name=name)
         result.value = self.value_of(name, tensor.dtype, tuple(tensor.shape))
         self.initializers[name] = result
         return result
