@@ -17,7 +17,7 @@ are one thing, and most numerators are provably non-negative, where truncating d
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import gcd
 from typing import Literal, NoReturn, TypeAlias, Union, cast
 
@@ -208,6 +208,13 @@ def broadcast(*sizes: Size) -> Size:
     if low is not None and low >= 1:  # then it is the maximum
         low = max(cast("list[int]", lows))
     return _dim_of(Atom(_call("broadcast", args), "broadcast", tuple(args), low, high))
+
+
+def broadcast_shapes(*shapes: Sequence[Size]) -> tuple[Size, ...]:
+    """The sizes that tensors of these sizes broadcast to."""
+    rank = max(map(len, shapes), default=0)
+    padded = [[1] * (rank - len(shape)) + list(shape) for shape in shapes]
+    return tuple([broadcast(*column) for column in zip(*padded)])
 
 
 def substitute(size: Size, values: Mapping[str, Size]) -> Size:
