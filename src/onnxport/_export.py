@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import gc
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import torch
 
 from . import options as _options
-from .errors import OpsetError
+from .errors import CheckerError, OpsetError
 from .options import OperatorExportTypes, Options, TrainingMode
 from .result import ExportResult
+from .session import exporting, log, logging_on, select_model_mode_for_export
+
+if TYPE_CHECKING:
+    from .lower.model import Lowered
+    from .program import Program
 
 Target = str | os.PathLike[str] | BinaryIO
 
@@ -72,8 +78,7 @@ def export(
         LoweringError: an operator can't be converted as it is used.
         CheckerError: the graph is not valid ONNX.
     """
-    from . import passes, write
-    from .capture import capture
+    from . import write
 
     chosen = _options.check(
         export_params=export_params,
@@ -92,15 +97,42 @@ def export(
     )
     if f is not None:
         write.check_target(f, external_data=external_data)
-    with _collector_paused():
-        program = capture(model, args, kwargs, chosen)
-        lowered = _lower(program, chosen)
-        if chosen.do_constant_folding and chosen.export_params and chosen.training is TrainingMode.EVAL:
-            passes.optimize(lowered.model)
+    with _collector_paused(), logging_on() if chosen.verbose else contextlib.nullcontext():
+        lowered = convert(model, args, kwargs, chosen)
+        if chosen.verbose:
+            print(text_of(lowered), end="")
         result = ExportResult(lowered, model, args, kwargs)
         if f is not None:
             write.write_model(lowered.model, f, external_data=external_data)
     return result
+
+
+def convert(model: Any, args: Any, kwargs: Mapping[str, Any] | None, chosen: Options) -> Lowered:
+    """From a model to a checked ONNX graph: everything of an export but writing it."""
+    from . import passes, write
+    from .capture import capture
+
+    with exporting(), select_model_mode_for_export(model, chosen.training):
+        program = capture(model, args, kwargs, chosen)
+        log.info("captured %s: %d inputs, %d weights", program.name, len(program.inputs), len(program.weights))
+        if chosen.training is TrainingMode.PRESERVE:
+            mode = TrainingMode.TRAINING if getattr(model, "training", False) else TrainingMode.EVAL
+            chosen = dataclasses.replace(chosen, training=mode)
+        lowered = _lower(program, chosen)
+    if chosen.do_constant_folding and chosen.export_params and chosen.training is TrainingMode.EVAL:
+        passes.optimize(lowered.model)
+    try:
+        write.check_model(lowered.model)
+    except Exception as error:  # onnx.checker raises types of its own, and some of protobuf's
+        raise CheckerError(f"the exported graph is not valid ONNX: {error}") from error
+    return lowered
+
+
+def text_of(lowered: Lowered) -> str:
+    """The graph as `verbose` prints it."""
+    from .printer import Printer
+
+    return Printer(lowered.origins, lowered.modules, lowered.weights).graph(lowered.model.graph)
 
 
 @contextlib.contextmanager
@@ -116,7 +148,7 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _lower(program: Any, chosen: Options) -> Any:
+def _lower(program: Program, chosen: Options) -> Lowered:
     """Lower at the opset asked for; with the default, at the lowest from it on that can express the model."""
     from . import ops  # noqa: F401  (fills the registry)
     from .lower.model import lower
@@ -124,8 +156,12 @@ def _lower(program: Any, chosen: Options) -> Any:
     opset = chosen.opset
     while True:
         try:
-            return lower(program, chosen, opset)
+            lowered = lower(program, chosen, opset)
         except OpsetError as error:
             if chosen.opset_version is not None or error.needed is None or error.needed <= opset:
                 raise
             opset = error.needed
+            log.warning("exporting at opset %d: %s", opset, error.reason)
+        else:
+            log.info("lowered to %d nodes at opset %d", len(lowered.model.graph), opset)
+            return lowered

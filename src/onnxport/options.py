@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ import torch
 
 MIN_OPSET = 7
 DEFAULT_OPSET = 14
+FUNCTIONS_OPSET = 15
 
 
 def newest_opset() -> int:
@@ -61,7 +62,10 @@ class Options:
 
     @property
     def opset(self) -> int:
-        return DEFAULT_OPSET if self.opset_version is None else self.opset_version
+        """The opset to begin with: local functions came with opset 15."""
+        if self.opset_version is not None:
+            return self.opset_version
+        return max(DEFAULT_OPSET, FUNCTIONS_OPSET) if self.modules_as_functions else DEFAULT_OPSET
 
 
 def check(
@@ -171,12 +175,12 @@ def _functions(modules: Any, opset: int | None) -> bool | frozenset[type]:
     if modules is None or modules is False or modules is True:
         wanted: bool | frozenset[type] = bool(modules)
     else:
-        if not all(isinstance(m, type) and issubclass(m, torch.nn.Module) for m in modules):
+        if not isinstance(modules, Iterable) or not all(isinstance(m, type) and issubclass(m, torch.nn.Module) for m in modules):
             raise TypeError("export_modules_as_functions must be a bool or a set of nn.Module types")
         wanted = frozenset(modules)
-    if wanted and (DEFAULT_OPSET if opset is None else opset) < 15:
-        if opset is not None:
-            raise ValueError(
-                f"export_modules_as_functions needs opset_version >= 15, not {opset}: local functions came with IR version 8"
-            )
+    if wanted and opset is not None and opset < FUNCTIONS_OPSET:
+        raise ValueError(
+            f"export_modules_as_functions needs opset_version >= {FUNCTIONS_OPSET}, not {opset}: local functions came "
+            "with IR version 8"
+        )
     return wanted

@@ -34,7 +34,7 @@ def trace(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
         return tuple(outputs.leaves)
 
     weights = list(named.items())
-    with torch.no_grad(), _unchanged(model), _module_scopes(model), _quiet(), SizeArithmetic():
+    with torch.no_grad(), unchanged(model), _module_scopes(model), _quiet(), SizeArithmetic():
         graph, _ = torch._C._create_graph_by_tracing(
             run, inputs + tuple(tensor for _, tensor in weights), lambda value: "", False, False
         )
@@ -60,14 +60,11 @@ def _program(
     parameters = block.parameters
     inputs = [Input(v, n, e) for v, n, e in zip(parameters, names, examples)]
     rest = parameters[len(names) :]
-    held = {v: _weight(n, t) for v, (n, t) in zip(rest, weights)}
+    state = set(model.state_dict()) if isinstance(model, torch.nn.Module) else set()
+    held = {v: Weight(n, t, not isinstance(t, torch.nn.Parameter), n in state) for v, (n, t) in zip(rest, weights)}
     block.parameters = parameters[: len(names)]
     modules = {name: type(module).__name__ for name, module in _named_modules(model)}
     return Program(block, inputs, held, output_names, type(model).__name__, modules, "trace", keep_alive=graph)
-
-
-def _weight(name: str, tensor: torch.Tensor) -> Weight:
-    return Weight(name, tensor, not isinstance(tensor, torch.nn.Parameter))
 
 
 def _named_modules(model: Any) -> Iterator[tuple[str, torch.nn.Module]]:
@@ -112,7 +109,7 @@ def _quiet() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _unchanged(model: Any) -> Iterator[None]:
+def unchanged(model: Any) -> Iterator[None]:
     """Undo what a run changes: attributes and buffers of every module, and the random state."""
     modules = [module for _, module in _named_modules(model)]
     scripted = (torch.jit.ScriptModule,)
@@ -138,4 +135,4 @@ def _unchanged(model: Any) -> Iterator[None]:
                     buffer.copy_(content)
 
 
-__all__ = ["Value", "named_weights", "trace"]
+__all__ = ["Value", "named_weights", "trace", "unchanged"]

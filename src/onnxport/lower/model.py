@@ -172,7 +172,7 @@ def _assemble(
     outputs: list[Tensor],
     names: list[str],
 ) -> Lowered:
-    weight_names = _weight_names(g, program, options)
+    weight_names = _weight_names(g, program, options, names)
     output_names = _output_names(program, options, len(outputs), names, {*names, *weight_names.values()})
     g.share_permuted()
     values: list[ir.Value] = []
@@ -196,7 +196,7 @@ def _assemble(
     if options.verbose:
         for node in _all_nodes(g.root.nodes):
             origin = g.origins.get(node)
-            node.doc_string = None if origin is None else origin.location.code or origin.location.source
+            node.doc_string = None if origin is None else origin.location.source
     graph = ir.Graph(inputs, values, nodes=g.root.nodes, opset_imports=versions, name=program.name)
     for value in initializers:
         graph.register_initializer(value)
@@ -207,7 +207,7 @@ def _assemble(
     return Lowered(model, names, output_names, g.origins, program.modules, weights)
 
 
-def _weight_names(g: Builder, program: Program, options: Options) -> dict[str, str]:
+def _weight_names(g: Builder, program: Program, options: Options, inputs: Sequence[str]) -> dict[str, str]:
     """Names of the model's own tensors by those in `state_dict`, put on their values: the caller's go first.
 
     A name that the caller chose is kept; a parameter's own name gives way to it.
@@ -215,6 +215,10 @@ def _weight_names(g: Builder, program: Program, options: Options) -> dict[str, s
     given = options.input_names[len(program.inputs) :]
     ours = [w.name for w in program.weights.values()]
     result = {**{name: name for name in ours}, **dict(zip(ours, given))}
+    taken = {*inputs, *given}
+    for name in ours[len(given) :]:
+        while name in g.fed and result[name] in taken:
+            result[name] += "_1"
     for name, label in result.items():
         value = g.initializers[name].value
         assert value is not None

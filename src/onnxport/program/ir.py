@@ -174,3 +174,4 @@ class Weight:
     name: str
     tensor: torch.Tensor
     is_buffer: bool = False
+    in_state: bool = True  # whether `state_dict` has it

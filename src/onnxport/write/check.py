@@ -1,0 +1,23 @@
+"""Whether a model is valid ONNX, asked without reading its weights."""
+
+from __future__ import annotations
+
+import onnx
+import onnx_ir as ir
+
+from onnxport.write import protobuf
+
+
+def check_model(model: ir.Model) -> None:
+    """`onnx.checker.check_model` on the model, its weights standing as inputs: none of them is copied.
+
+    Raises `onnx.checker.ValidationError`.
+    """
+    proto = protobuf.serialize(model, protobuf.embed, main=False)
+    known = {value.name for value in proto.graph.input}
+    for name, tensor in protobuf.initializers(model.graph):
+        if name not in known:
+            sizes = tensor.shape.numpy()
+            proto.graph.input.append(onnx.helper.make_tensor_value_info(name, tensor.dtype.value, sizes))
+    data = protobuf.message_bytes(proto)
+    onnx.checker.check_model(data if len(data) < (1 << 31) - 1024 else proto)
