@@ -1,5 +1,5 @@
 """Lowerings, by family. Importing this package registers them all."""
 
-from . import elementwise, rnn, scalars
+from . import conv, einsum, elementwise, indexing, masking, matmul, pool, rnn, scalars, scatter
 
-__all__ = ["elementwise", "rnn", "scalars"]
+__all__ = ["conv", "einsum", "elementwise", "indexing", "masking", "matmul", "pool", "rnn", "scalars", "scatter"]

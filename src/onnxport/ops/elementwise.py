@@ -29,12 +29,3 @@ def add(g: Builder, self: Any, other: Any, alpha: Any = 1) -> Tensor:
 def relu(g: Builder, self: Tensor) -> Tensor:
     """relu(Tensor self) -> Tensor"""
     return g.op("Relu", self)
-
-
-@lowering("aten::linear")
-def linear(g: Builder, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor"""
-    if input.rank == 2 and bias is not None:
-        return g.op("Gemm", input, weight, bias, transB=1)
-    product = g.matmul(input, g.transpose(weight, [1, 0]))
-    return product if bias is None else g.add(product, bias)

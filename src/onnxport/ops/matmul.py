@@ -1,0 +1,264 @@
+"""Matrix products, and what is made of them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from ..dims import Size, known_eq, product
+from ..errors import LoweringError
+from ..lower.builder import Builder
+from ..lower.registry import lowering
+from ..lower.values import Tensor
+
+
+def is_zero(value: Any) -> bool:
+    """Whether a factor is a plain zero, with which torch leaves the other factor unread."""
+    return isinstance(value, (bool, int, float)) and value == 0
+
+
+def scaled(g: Builder, x: Tensor, factor: Any) -> Tensor:
+    """x times a number, in x's dtype."""
+    if isinstance(factor, (int, float)) and factor == 1:
+        return x
+    return g.mul(x, g.scalar(factor, x.dtype))
+
+
+def plus_scaled(g: Builder, self: Tensor, other: Tensor, beta: Any, alpha: Any) -> Tensor:
+    """beta * self + alpha * other"""
+    other = scaled(g, other, alpha)
+    if is_zero(beta):
+        return other
+    return g.add(scaled(g, self, beta), other)
+
+
+def _fits_attribute(*numbers: Any) -> bool:
+    """Whether the numbers are the same as float32, which ONNX attributes are."""
+    return all(
+        isinstance(n, (bool, int, float)) and float(torch.tensor(float(n), dtype=torch.float32)) == n for n in numbers
+    )
+
+
+def _fits_gemm(g: Builder, c: Tensor, beta: Any, alpha: Any) -> bool:
+    """Gemm is for floats, and its third operand is broadcast to the product but never the product to it."""
+    return c.is_float and c.rank <= 2 and _fits_attribute(beta, alpha) and not is_zero(beta)
+
+
+@lowering("aten::linear")
+def linear(g: Builder, input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor"""
+    if input.rank == 2 and weight.rank == 2 and bias is not None and input.is_float:
+        return g.op("Gemm", input, weight, bias, transB=1)
+    # MatMul and Add rather than reshapes around a Gemm: runtimes fuse them themselves.
+    result = g.matmul(input, g.transpose(weight, range(weight.rank - 1, -1, -1)))
+    return result if bias is None else g.add(result, bias)
+
+
+@lowering("aten::addmm")
+def addmm(g: Builder, self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
+    if _fits_gemm(g, self, beta, alpha):
+        factors = {name: float(n) for name, n in (("beta", beta), ("alpha", alpha)) if n != 1}
+        return g.op("Gemm", mat1, mat2, self, **factors)
+    return plus_scaled(g, self, g.matmul(mat1, mat2), beta, alpha)
+
+
+@lowering("aten::addmv")
+def addmv(g: Builder, self: Tensor, mat: Tensor, vec: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
+    result = plus_scaled(g, self, g.matmul(mat, vec), beta, alpha)
+    return g.expand(result, [mat.shape[0]])
+
+
+@lowering("aten::baddbmm")
+def baddbmm(g: Builder, self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
+    return plus_scaled(g, self, g.matmul(batch1, batch2), beta, alpha)
+
+
+@lowering("aten::addbmm")
+def addbmm(g: Builder, self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
+    b, n, m = batch1.shape
+    p = batch2.shape[2]
+    # The sum over the batch is one more part of the sum of the product.
+    left = g.reshape(g.transpose(batch1, [1, 0, 2]), [n, b * m])
+    return plus_scaled(g, self, g.matmul(left, g.reshape(batch2, [b * m, p])), beta, alpha)
+
+
+@lowering("aten::addr")
+def addr(g: Builder, self: Tensor, vec1: Tensor, vec2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
+    dtype = functools.reduce(torch.promote_types, [self.dtype, vec1.dtype, vec2.dtype])
+    vec1, vec2 = g.cast(vec1, dtype), g.cast(vec2, dtype)
+    if dtype == torch.bool:
+        result = outer(g, vec1, vec2) if alpha else g.full([vec1.shape[0], vec2.shape[0]], False, dtype)
+        return result if is_zero(beta) else g.or_(g.cast(self, dtype), result)
+    return plus_scaled(g, g.cast(self, dtype), outer(g, vec1, vec2), beta, alpha)
+
+
+@lowering("aten::mm", "aten::bmm", "aten::mv", "aten::dot", "aten::vdot")
+def mm(g: Builder, self: Tensor, mat2: Tensor) -> Tensor:
+    """mm(Tensor self, Tensor mat2) -> Tensor"""
+    return g.matmul(self, mat2)
+
+
+@lowering("aten::matmul", "aten::linalg_matmul", "aten::__matmul__")
+def matmul(g: Builder, self: Tensor, other: Tensor) -> Tensor:
+    """matmul(Tensor self, Tensor other) -> Tensor"""
+    return g.matmul(self, other)
+
+
+@lowering("aten::outer", "aten::ger")
+def outer(g: Builder, self: Tensor, vec2: Tensor) -> Tensor:
+    """outer(Tensor self, Tensor vec2) -> Tensor"""
+    dtype = torch.promote_types(self.dtype, vec2.dtype)
+    a, b = g.unsqueeze(g.cast(self, dtype), [1]), g.cast(vec2, dtype)
+    return g.and_(a, b) if dtype == torch.bool else g.mul(a, b)
+
+
+@lowering("aten::inner")
+def inner(g: Builder, self: Tensor, other: Tensor) -> Tensor:
+    """inner(Tensor self, Tensor other) -> Tensor"""
+    if self.rank == 0 or other.rank == 0:
+        return g.mul(self, other)
+    return contract(g, self, other, [self.rank - 1], [other.rank - 1])
+
+
+@lowering("aten::tensordot")
+def tensordot(g: Builder, self: Tensor, other: Tensor, dims_self: list[int], dims_other: list[int]) -> Tensor:
+    """tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor"""
+    left, right = [d % self.rank for d in dims_self], [d % other.rank for d in dims_other]
+    for i, j in zip(left, right):  # a size of 1 meets any: the other side is summed first
+        if self.shape[i] == 1 != other.shape[j]:
+            other = g.reduce("ReduceSum", other, [j], keepdims=True)
+        elif other.shape[j] == 1 != self.shape[i]:
+            self = g.reduce("ReduceSum", self, [i], keepdims=True)
+    return contract(g, self, other, left, right)
+
+
+def contract(g: Builder, a: Tensor, b: Tensor, over_a: Sequence[int], over_b: Sequence[int]) -> Tensor:
+    """Sum of products over pairs of axes; the other axes of a, then those of b, are left."""
+    keep_a = [i for i in range(a.rank) if i not in over_a]
+    keep_b = [i for i in range(b.rank) if i not in over_b]
+    rows, columns = [a.shape[i] for i in keep_a], [b.shape[i] for i in keep_b]
+    inner_size = product(a.shape[i] for i in over_a)
+    left = g.reshape(g.transpose(a, [*keep_a, *over_a]), [product(rows), inner_size])
+    right = g.reshape(g.transpose(b, [*over_b, *keep_b]), [inner_size, product(columns)])
+    return g.reshape(g.matmul(left, right), [*rows, *columns])
+
+
+@lowering("aten::chain_matmul")
+def chain_matmul(g: Builder, matrices: list[Tensor]) -> Tensor:
+    """chain_matmul(Tensor[] matrices) -> Tensor"""
+    return linalg_multi_dot(g, matrices)
+
+
+@lowering("aten::linalg_multi_dot")
+def linalg_multi_dot(g: Builder, tensors: list[Tensor]) -> Tensor:
+    """linalg_multi_dot(Tensor[] tensors) -> Tensor"""
+    shapes = [list(t.shape) for t in tensors]
+    shapes[0] = [1, *shapes[0]][-2:]
+    shapes[-1] = [*shapes[-1], 1][:2]
+    sizes = [shapes[0][0], *[shape[1] for shape in shapes]]
+    if not all(isinstance(s, int) for s in sizes):
+        return functools.reduce(g.matmul, tensors)
+    return _chain(g, tensors, [int(s) for s in sizes])
+
+
+def _chain(g: Builder, tensors: list[Tensor], sizes: list[int]) -> Tensor:
+    """The product of a chain of matrices, in the order that needs the fewest multiplications."""
+    count = len(tensors)
+    best: dict[tuple[int, int], tuple[int, int]] = {(i, i): (0, i) for i in range(count)}
+    for length in range(1, count):
+        for i in range(count - length):
+            j = i + length
+            best[i, j] = min(
+                (best[i, k][0] + best[k + 1, j][0] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)
+            )
+
+    def multiply(i: int, j: int) -> Tensor:
+        if i == j:
+            return tensors[i]
+        k = best[i, j][1]
+        return g.matmul(multiply(i, k), multiply(k + 1, j))
+
+    return multiply(0, count - 1)
+
+
+@lowering("aten::kron")
+def kron(g: Builder, self: Tensor, other: Tensor) -> Tensor:
+    """kron(Tensor self, Tensor other) -> Tensor"""
+    dtype = torch.promote_types(self.dtype, other.dtype)
+    a, b = g.cast(self, dtype), g.cast(other, dtype)
+    rank = max(a.rank, b.rank)
+    sizes_a, sizes_b = [1] * (rank - a.rank) + list(a.shape), [1] * (rank - b.rank) + list(b.shape)
+    left = g.reshape(a, [d for size in sizes_a for d in (size, 1)])
+    right = g.reshape(b, [d for size in sizes_b for d in (1, size)])
+    both = g.and_(left, right) if dtype == torch.bool else g.mul(left, right)
+    return g.reshape(both, [m * n for m, n in zip(sizes_a, sizes_b)])
+
+
+@lowering("aten::matrix_power", "aten::linalg_matrix_power")
+def matrix_power(g: Builder, self: Tensor, n: int) -> Tensor:
+    """matrix_power(Tensor self, int n) -> Tensor"""
+    if not isinstance(n, int):
+        raise LoweringError("the power of a matrix must be known at export; pass it as a Python int")
+    if n < 0:
+        from .linalg import inverse
+
+        return matrix_power(g, inverse(g, self), -n)
+    if n == 0:
+        positions = g.range(0, self.shape[-1])
+        eye = g.cast(g.equal(g.unsqueeze(positions, [1]), positions), self.dtype)
+        return g.expand(eye, self.shape)
+    result, square = None, self
+    while n:
+        if n & 1:
+            result = square if result is None else g.matmul(result, square)
+        n >>= 1
+        square = g.matmul(square, square) if n else square
+    assert result is not None
+    return result
+
+
+@lowering("aten::linalg_cross")
+def linalg_cross(g: Builder, self: Tensor, other: Tensor, dim: int = -1) -> Tensor:
+    """linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor"""
+    dtype = torch.promote_types(self.dtype, other.dtype)
+    a, b = g.cast(self, dtype), g.cast(other, dtype)
+    axis = dim % max(a.rank, b.rank) - max(a.rank, b.rank)  # counted from the end, the sides may differ in rank
+    ahead, behind = g.const([1, 2, 0], torch.int64), g.const([2, 0, 1], torch.int64)
+
+    def turned(x: Tensor, order: Tensor) -> Tensor:
+        return g.gather(x, order, axis % x.rank)
+
+    return g.sub(g.mul(turned(a, ahead), turned(b, behind)), g.mul(turned(a, behind), turned(b, ahead)))
+
+
+@lowering("aten::cross")
+def cross(g: Builder, self: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+    """cross(Tensor self, Tensor other, int? dim=None) -> Tensor"""
+    if dim is None:
+        found = [known_eq(size, 3) for size in self.shape]
+        dim = next((i for i, is_three in enumerate(found) if is_three is not False), -1)
+        if dim < 0 or found[dim] is None:
+            raise LoweringError("which axis has the size 3 is known only at run time; pass `dim`")
+    return linalg_cross(g, self, other, dim)
+
+
+@lowering("aten::bilinear")
+def bilinear(g: Builder, input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor"""
+    out, m, n = weight.shape
+    batch: list[Size] = list(input1.shape[:-1])
+    left = g.reshape(input1, [product(batch), m])
+    right = g.reshape(input2, [product(batch), n, 1])
+    # (batch, m) x (m, out * n), then for each row (out, n) x (n, 1).
+    folded = g.reshape(g.transpose(weight, [1, 0, 2]), [m, out * n])
+    half = g.reshape(g.matmul(left, folded), [product(batch), out, n])
+    result = g.reshape(g.matmul(half, right), [*batch, out])
+    return result if bias is None else g.add(result, bias)

@@ -1,0 +1,293 @@
+"""Pooling with fixed windows, with windows fitted to an output size, and its inverse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from ..dims import Size, exact_div, known_eq, minimum, product
+from ..lower.builder import Builder
+from ..lower.registry import lowering
+from ..lower.values import Tensor
+from .conv import has_kernels, per_axis
+
+
+def pooled_size(size: Size, kernel: int, stride: int, padding: int, dilation: int = 1, ceil_mode: bool = False) -> Size:
+    """How many windows PyTorch puts on an axis: with `ceil_mode` those that begin in the input or the padding before."""
+    span = size + 2 * padding - dilation * (kernel - 1) - 1
+    if not ceil_mode:
+        return span // stride + 1
+    return minimum((span + stride - 1) // stride + 1, (size + padding - 1) // stride + 1)
+
+
+def _batched(g: Builder, x: Tensor, count: int, function: Callable[[Tensor], Any]) -> Any:
+    """`function(x)` where an unbatched x gets a batch axis for the while."""
+    if x.rank == count + 2:
+        return function(x)
+    result = function(g.unsqueeze(x, [0]))
+    if isinstance(result, tuple):
+        return tuple([g.squeeze(r, [0]) for r in result])
+    return g.squeeze(result, [0])
+
+
+# -- maxima -----------------------------------------------------------------------------------------
+
+
+def _max_pool(
+    g: Builder,
+    x: Tensor,
+    count: int,
+    kernel: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    ceil_mode: bool,
+    both: bool,
+) -> Any:
+    kernel = per_axis(kernel, count)
+    strides = per_axis(stride, count) if stride != [] else kernel
+    pads, dilations = per_axis(padding, count), per_axis(dilation, count)
+
+    def pool(x: Tensor) -> Any:
+        sides = list(zip(x.shape[2:], kernel, strides, pads, dilations))
+        partial = ceil_mode and any(pooled_size(*side) != pooled_size(*side, ceil_mode=True) for side in sides)
+        if g.opset < 10 and (partial or any(d != 1 for d in dilations)) and not both:
+            return _max_of_windows(g, x, kernel, strides, pads, dilations, ceil_mode)
+        values, places = g.max_pool(x, kernel, strides, pads * 2, dilations, ceil_mode=partial, indices=both)
+        if places is None:
+            return values
+        # ONNX counts places over the whole tensor, PyTorch within a channel.
+        return values, g.floor_divmod(places, g.size(product(x.shape[2:])), truncates=True)[1]
+
+    return _batched(g, x, count, pool)
+
+
+def _max_of_windows(
+    g: Builder, x: Tensor, kernel: list[int], strides: list[int], pads: list[int], dilations: list[int], ceil_mode: bool
+) -> Tensor:
+    count = len(kernel)
+    places = [pooled_size(*side, ceil_mode) for side in zip(x.shape[2:], kernel, strides, pads, dilations)]
+    spans = [(n - 1) * s + d * (k - 1) + 1 for n, s, d, k in zip(places, strides, dilations, kernel)]
+    after = [span - size - p for span, size, p in zip(spans, x.shape[2:], pads)]
+    lowest = float("-inf") if x.is_float else torch.iinfo(x.dtype).min
+    padded = g.pad(x, [0, 0, *pads, 0, 0, *after], value=lowest)
+    return g.reduce("ReduceMax", g.windows(padded, kernel, places, strides, dilations), range(2, 2 + count))
+
+
+def _register_max_pool(count: int) -> None:
+    @lowering(f"aten::max_pool{count}d")
+    def max_pool(
+        g: Builder, self: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+    ) -> Any:
+        """max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1,
+        bool ceil_mode=False) -> Tensor"""
+        return _max_pool(g, self, count, kernel_size, stride, padding, dilation, ceil_mode, both=False)
+
+    @lowering(f"aten::max_pool{count}d_with_indices")
+    def max_pool_with_indices(
+        g: Builder, self: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+    ) -> Any:
+        """max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0,
+        int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)"""
+        return _max_pool(g, self, count, kernel_size, stride, padding, dilation, ceil_mode, both=True)
+
+
+# -- averages ---------------------------------------------------------------------------------------
+
+
+def _avg_pool(
+    g: Builder,
+    x: Tensor,
+    kernel: list[int],
+    strides: list[int],
+    pads: list[int],
+    ceil_mode: bool,
+    include_pad: bool,
+    divisor: int | None,
+) -> Tensor:
+    """AveragePool where all windows are whole; else sums of windows over what PyTorch divides by."""
+    sides = list(zip(x.shape[2:], kernel, strides, pads))
+    places = [pooled_size(*side, ceil_mode=ceil_mode) for side in sides]
+    whole = places == [pooled_size(*side) for side in sides]
+    if whole and has_kernels(x) and (divisor is None or include_pad or not any(pads)):
+        result = g.average_pool(x, kernel, strides, pads * 2, include_pad=include_pad)
+        return result if divisor is None else g.mul(result, product(kernel) / divisor)
+    after = [(n - 1) * s + k - size - p for n, (size, k, s, p) in zip(places, sides)]
+    padded = g.pad(x, [0, 0, *pads, 0, 0, *after])
+    if has_kernels(x):
+        averages = g.average_pool(padded, kernel, strides, [0] * 2 * len(kernel), include_pad=False)
+        sums = g.mul(averages, float(product(kernel)))
+    else:
+        windows = g.windows(padded, kernel, places, strides, [1] * len(kernel))
+        sums = g.reduce("ReduceSum", windows, range(2, 2 + len(kernel)))
+    if divisor is not None:
+        return g.div(sums, divisor)
+    return g.div(sums, g.cast(_divisors(g, places, sides, include_pad), x.dtype))
+
+
+def _divisors(g: Builder, places: list[Size], sides: Sequence[tuple[Size, int, int, int]], include_pad: bool) -> Tensor:
+    """How many elements each window is averaged over, `[*places]`."""
+    total: Tensor | None = None
+    for i, (place, (size, kernel, stride, pad)) in enumerate(zip(places, sides)):
+        start = g.sub(g.mul(g.range(0, place), stride), pad)
+        end = g.extremum("Min", g.add(start, kernel), g.size(size + pad))
+        if not include_pad:
+            start, end = g.extremum("Max", start, 0), g.extremum("Min", end, g.size(size))
+        width = g.unsqueeze(g.sub(end, start), range(1, len(places) - i))
+        total = width if total is None else g.mul(total, width)
+    assert total is not None
+    return total
+
+
+def _register_avg_pool(count: int) -> None:
+    @lowering(f"aten::avg_pool{count}d")
+    def avg_pool(
+        g: Builder,
+        self: Tensor,
+        kernel_size: Any,
+        stride: Any,
+        padding: Any,
+        ceil_mode: bool,
+        count_include_pad: bool,
+        divisor_override: int | None = None,
+    ) -> Any:
+        """avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False,
+        bool count_include_pad=True, int? divisor_override=None) -> Tensor"""
+        kernel = per_axis(kernel_size, count)
+        strides = per_axis(stride, count) if stride != [] else kernel
+        pads = per_axis(padding, count)
+
+        def pool(x: Tensor) -> Tensor:
+            return _avg_pool(g, x, kernel, strides, pads, ceil_mode, count_include_pad, divisor_override)
+
+        return _batched(g, self, count, pool)
+
+
+# -- windows fitted to an output size ----------------------------------------------------------------
+
+
+def _fitted(g: Builder, size: Size, out: Size) -> tuple[Tensor, Tensor, Size]:
+    """Starts and ends of the windows that cover `size` with `out` windows, and a length that none exceeds."""
+    positions = g.range(0, out)
+    start = g.floor_divmod(g.mul(positions, g.size(size)), g.size(out), truncates=True)[0]
+    after = g.add(g.mul(g.add(positions, 1), g.size(size)), g.size(out - 1))
+    end = g.floor_divmod(after, g.size(out), truncates=True)[0]
+    if isinstance(size, int) and isinstance(out, int):
+        widths = [-(-(i + 1) * size // out) - i * size // out for i in range(out)]
+        return start, end, max(widths, default=1)
+    return start, end, (size + out - 1) // out + 1
+
+
+def _fitted_windows(g: Builder, x: Tensor, axis: int, out: Size) -> tuple[Tensor, Tensor, Tensor]:
+    """An axis as `out` windows of one length: `[..., out, length, ...]`, the places gathered, and which belong."""
+    start, end, length = _fitted(g, x.shape[axis], out)
+    places = g.add(g.unsqueeze(start, [1]), g.range(0, length))
+    last = g.sub(g.unsqueeze(end, [1]), 1)
+    inside = g.less_equal(places, last)
+    places = g.extremum("Min", places, last)
+    return g.gather(x, places, axis), places, inside
+
+
+def _adaptive_mean(g: Builder, x: Tensor, axis: int, out: Size) -> Tensor:
+    """The means of fitted windows along one axis."""
+    size = x.shape[axis]
+    if known_eq(size, out):
+        return x
+    length = exact_div(size, out)
+    if length is not None:
+        split = g.reshape(x, [*x.shape[:axis], out, length, *x.shape[axis + 1 :]])
+        return g.reduce("ReduceMean", split, [axis + 1])
+    windows, _, inside = _fitted_windows(g, x, axis, out)
+    behind = range(2, windows.rank - axis)
+    inside = g.unsqueeze(inside, list(behind))
+    sums = g.reduce("ReduceSum", g.where(inside, windows, 0), [axis + 1])
+    return g.div(sums, g.reduce("ReduceSum", g.cast(inside, x.dtype), [1]))
+
+
+def _adaptive_avg(g: Builder, x: Tensor, out: list[Size]) -> Tensor:
+    sizes = x.shape[2:]
+    if all(known_eq(n, 1) for n in out):
+        if has_kernels(x):
+            return g.op("GlobalAveragePool", x)
+        return g.reduce("ReduceMean", x, range(2, x.rank), keepdims=True)
+    quotients = [
+        s // n if isinstance(s, int) and isinstance(n, int) and n and s % n == 0 else 0 for s, n in zip(sizes, out)
+    ]
+    if all(quotients) and has_kernels(x):
+        return g.average_pool(x, quotients, quotients, [0] * 2 * len(out), include_pad=False)
+    for i, n in enumerate(out):
+        x = _adaptive_mean(g, x, 2 + i, n)
+    return x
+
+
+def _adaptive_max(g: Builder, x: Tensor, out: list[Size]) -> tuple[Tensor, Tensor]:
+    sizes = x.shape[2:]
+    quotients = [
+        s // n if isinstance(s, int) and isinstance(n, int) and n and s % n == 0 else 0 for s, n in zip(sizes, out)
+    ]
+    if all(quotients) and g.opset >= 8:
+        values, places = g.max_pool(x, quotients, quotients, [0] * 2 * len(out), [1] * len(out), indices=True)
+        assert places is not None
+        return values, g.floor_divmod(places, g.size(product(sizes)), truncates=True)[1]
+    flat = g.reshape(g.range(0, product(sizes)), sizes)
+    windows = x
+    for i, n in enumerate(out):  # [N, C, n0, k0, n1, k1, ...]
+        windows, places, _ = _fitted_windows(g, windows, 2 + 2 * i, n)
+        flat = g.gather(flat, places, 2 * i)
+    inside = [2 * i for i in range(len(out))]
+    order = [*inside, *[i + 1 for i in inside]]
+    flat = g.transpose(flat, order)
+    lengths = flat.shape[len(out) :]
+    flat = g.reshape(flat, [*flat.shape[: len(out)], product(lengths)])
+    windows = g.transpose(windows, [0, 1, *[2 + i for i in order]])
+    windows = g.reshape(windows, [*windows.shape[: 2 + len(out)], product(lengths)])
+    values = g.reduce("ReduceMax", windows, [-1])
+    return values, _picked(g, windows, flat)
+
+
+def _picked(g: Builder, windows: Tensor, flat: Tensor) -> Tensor:
+    """The entry of `flat` at the first maximum of each window."""
+    best = g.op("ArgMax", windows, axis=windows.rank - 1, keepdims=1)
+    chosen = g.equal(best, g.range(0, windows.shape[-1]))
+    return g.reduce("ReduceMax", g.where(chosen, flat, g.const(-1, torch.int64)), [-1])
+
+
+def _register_adaptive(count: int) -> None:
+    def resolved(x: Tensor, output_size: Any) -> list[Size]:
+        given = list(output_size) if isinstance(output_size, (list, tuple)) else [output_size]
+        given = given * count if len(given) == 1 else given
+        return [x.shape[2 + i] if n is None else n for i, n in enumerate(given)]
+
+    @lowering(f"aten::adaptive_avg_pool{count}d", f"aten::_adaptive_avg_pool{count}d")
+    def adaptive_avg_pool(g: Builder, self: Tensor, output_size: Any) -> Any:
+        """adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor"""
+        return _batched(g, self, count, lambda x: _adaptive_avg(g, x, resolved(x, output_size)))
+
+    @lowering(f"aten::adaptive_max_pool{count}d")
+    def adaptive_max_pool(g: Builder, self: Tensor, output_size: Any) -> Any:
+        """adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)"""
+        return _batched(g, self, count, lambda x: _adaptive_max(g, x, resolved(x, output_size)))
+
+
+# -- the inverse ------------------------------------------------------------------------------------
+
+
+@lowering("aten::max_unpool2d", "aten::max_unpool3d")
+def max_unpool(g: Builder, self: Tensor, indices: Tensor, output_size: list[Size], *_: Any) -> Tensor:
+    """max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor"""
+    g.require(9, "max_unpool")
+    lead = list(self.shape[: self.rank - len(output_size)])
+    plane = product(output_size)
+    zeros = g.full([*lead, plane], 0, self.dtype)
+    shape = [*lead, product(self.shape[len(lead) :])]
+    op_type = "ScatterElements" if g.opset >= 11 else "Scatter"
+    flat = g.op(op_type, zeros, g.reshape(indices, shape), g.reshape(self, shape), axis=len(lead))
+    return g.reshape(flat, [*lead, *output_size])
+
+
+for _count in (1, 2, 3):
+    _register_max_pool(_count)
+    _register_avg_pool(_count)
+    _register_adaptive(_count)
