@@ -213,7 +213,7 @@ def broadcast(*sizes: Size) -> Size:
 def broadcast_shapes(*shapes: Sequence[Size]) -> tuple[Size, ...]:
     """The sizes that tensors of these sizes broadcast to."""
     rank = max(map(len, shapes), default=0)
-    padded = [[1] * (rank - len(shape)) + list(shape) for shape in shapes]
+    padded = [(*(1,) * (rank - len(shape)), *shape) for shape in shapes]
     return tuple([broadcast(*column) for column in zip(*padded)])
 
 

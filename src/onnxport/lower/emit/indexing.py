@@ -10,7 +10,7 @@ import torch
 from ... import dims as sizes
 from ...dims import Size
 from ..values import Number, Tensor
-from .reduction import ReductionWords
+from .spatial import SpatialWords
 
 # reduction of a scatter -> the reduction that does the same along an axis
 _REDUCERS = {"add": "ReduceSum", "mul": "ReduceProd", "max": "ReduceMax", "min": "ReduceMin"}
@@ -18,7 +18,7 @@ _COMBINE = {"add": "Add", "mul": "Mul"}
 _NATIVE_SINCE = {"none": 11, "add": 16, "mul": 16, "max": 18, "min": 18}
 
 
-class IndexWords(ReductionWords):
+class IndexWords(SpatialWords):
     """Picking elements by index, and putting them back: gather, scatter, compress."""
 
     def from_front(self, index: Tensor, size: Size) -> Tensor:

@@ -1,0 +1,241 @@
+"""Indexing with tensors: `x[i]`, `x[:, mask]`, `x[i, :, j] = v`, and picking along one axis.
+
+An index is a list with an entry per axis: None for the whole axis, positions, or a mask, which stands for as
+many axes as it has. The position tensors are broadcast together; their axes take the place of those that they
+index if these are neighbours, and come first if not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from .. import dims as sizes
+from ..dims import Size
+from ..errors import LoweringError
+from ..lower.builder import Builder
+from ..lower.registry import lowering
+from ..lower.values import Tensor
+
+Indices = Sequence[Tensor | None]
+MASKS = (torch.bool, torch.uint8)
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Which elements of a tensor an index picks.
+
+    Attributes:
+        axes: the axes that are indexed, ascending.
+        positions: along each of them; they broadcast together to `shape`.
+        rest: the axes that aren't indexed.
+    """
+
+    axes: list[int]
+    positions: list[Tensor]
+    shape: tuple[Size, ...]
+    rest: list[int]
+
+    @property
+    def neighbours(self) -> bool:
+        return self.axes[-1] - self.axes[0] == len(self.axes) - 1
+
+    @property
+    def at(self) -> int:
+        """Where the axes of the positions are in the result."""
+        return self.axes[0] if self.neighbours else 0
+
+    def picked(self, x: Tensor) -> list[Size]:
+        """The sizes of what is picked from x."""
+        rest = [x.shape[axis] for axis in self.rest]
+        return [*rest[: self.at], *self.shape, *rest[self.at :]]
+
+    def to_front(self) -> list[int]:
+        """The permutation that brings the axes of the positions in a result to the front."""
+        count = len(self.shape)
+        others = [i for i in range(count + len(self.rest)) if not self.at <= i < self.at + count]
+        return [*range(self.at, self.at + count), *others]
+
+
+def single_mask(indices: Indices) -> tuple[int, Tensor] | None:
+    """The axis and the mask, if the index is one mask and nothing else."""
+    given = [(axis, index) for axis, index in enumerate(indices) if index is not None]
+    if len(given) != 1 or given[0][1].dtype not in MASKS or given[0][1].rank == 0:
+        return None
+    return given[0]
+
+
+def find_places(g: Builder, x: Tensor, indices: Indices) -> Places:
+    """The positions that an index stands for, those of masks looked up."""
+    axes: list[int] = []
+    positions: list[Tensor] = []
+    axis = 0
+    for index in indices:
+        if index is None:
+            axis += 1
+            continue
+        found = mask_positions(g, index) if index.dtype in MASKS else [index]
+        axes += range(axis, axis + len(found))
+        positions += found
+        axis += len(found)
+    if axis > x.rank:
+        raise LoweringError(f"too many indices: {axis} for a tensor of {x.rank} dimensions")
+    shape = sizes.broadcast_shapes(*[p.shape for p in positions])
+    return Places(axes, positions, shape, [i for i in range(x.rank) if i not in axes])
+
+
+def mask_positions(g: Builder, mask: Tensor) -> list[Tensor]:
+    """Where a mask holds: one vector of positions for each of its axes."""
+    if mask.rank == 0:
+        raise LoweringError("a mask without dimensions is no index here; unsqueeze it and what it indexes")
+    if mask.is_constant and mask.data is not None:
+        return [g.const(where, torch.int64) for where in np.nonzero(mask.data)]
+    found = g.nonzero(mask)
+    if mask.rank == 1:
+        return [g.squeeze(found, [0])]
+    return [g.gather(found, i, 0) for i in range(mask.rank)]
+
+
+def stacked(g: Builder, places: Places) -> Tensor:
+    """The positions side by side in a last axis, as GatherND and ScatterND want them."""
+    columns = []
+    for p in places.positions:
+        column = g.expand(g.cast(p, torch.int64), places.shape)
+        columns.append(g.unsqueeze(column, [len(places.shape)]))
+    return g.concat(columns, len(places.shape))
+
+
+@lowering("aten::index.Tensor", "aten::index.Tensor_hacked_twin", "aten::_unsafe_index")
+def index(g: Builder, self: Tensor, indices: Indices) -> Tensor:
+    """index.Tensor(Tensor self, Tensor?[] indices) -> Tensor"""
+    mask = single_mask(indices)
+    if mask is not None and not mask[1].is_constant:
+        return select_where(g, self, *mask)
+    if all(i is None for i in indices):
+        return self
+    places = find_places(g, self, indices)
+    if len(places.axes) == 1:
+        return g.gather(self, _position(g, places.positions[0], self.shape[places.axes[0]]), places.axes[0])
+    first, count = places.axes[0], len(places.axes)
+    if places.neighbours and (g.opset < 11 or all(p.is_constant for p in places.positions)):
+        return _gather_merged(g, self, places.positions, first)
+    front = g.transpose(self, [*places.axes, *places.rest])
+    if g.opset < 11:
+        return _gather_merged(g, front, places.positions, 0)
+    picked = g.gather_nd(front, stacked(g, places))
+    picked = g.transpose(picked, [int(i) for i in np.argsort(places.to_front())])
+    assert picked.rank == len(places.shape) + self.rank - count
+    return picked
+
+
+def _position(g: Builder, index: Tensor, size: Size) -> Tensor:
+    """Gather counts negative positions from the end since opset 11."""
+    if g.opset >= 11:
+        return index if index.dtype in (torch.int32, torch.int64) else g.cast(index, torch.int64)
+    return g.from_front(index, size)
+
+
+def _gather_merged(g: Builder, x: Tensor, positions: list[Tensor], first: int) -> Tensor:
+    """Pick from neighbouring axes merged into one."""
+    last = first + len(positions)
+    indexed = x.shape[first:last]
+    merged = g.reshape(x, [*x.shape[:first], sizes.product(indexed), *x.shape[last:]])
+    return g.gather(merged, g.linear(positions, indexed), first)
+
+
+def select_where(g: Builder, x: Tensor, axis: int, mask: Tensor) -> Tensor:
+    """The entries where a mask over some neighbouring axes holds, these axes merged into one."""
+    merged = [*x.shape[:axis], mask.numel, *x.shape[axis + mask.rank :]]
+    return g.compress(g.reshape(x, merged), g.reshape(mask, [mask.numel]), axis)
+
+
+# -- writing --------------------------------------------------------------------------------------
+
+
+@lowering("aten::index_put", "aten::_index_put_impl", "aten::_unsafe_index_put")
+def index_put(
+    g: Builder, self: Tensor, indices: Indices, values: Tensor, accumulate: bool = False, unsafe: bool = False
+) -> Tensor:
+    """index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor"""
+    values = g.cast(values, self.dtype)
+    if all(i is None for i in indices):
+        return g.add(self, values) if accumulate else g.expand(values, self.shape)
+    mask = single_mask(indices)
+    if mask is not None:
+        chosen = _put_where(g, self, *mask, values, accumulate)
+        if chosen is not None:
+            return chosen
+    places = find_places(g, self, indices)
+    target = places.picked(self)
+    while values.rank > len(target):
+        values = g.squeeze(values, [0])
+    updates = g.transpose(g.expand(values, target), places.to_front())
+    perm = [*places.axes, *places.rest]
+    front = g.transpose(self, perm)
+    result = g.scatter_nd(front, stacked(g, places), updates, "add" if accumulate else "none")
+    return g.transpose(result, [int(i) for i in np.argsort(perm)])
+
+
+def _put_where(g: Builder, x: Tensor, axis: int, mask: Tensor, values: Tensor, accumulate: bool) -> Tensor | None:
+    """Write under a mask values that are the same for all its places: a choice between two tensors."""
+    behind = x.rank - axis - mask.rank
+    if values.rank > behind and values.numel != 1:
+        along = values.rank - behind - 1  # the axis of `values` for the places, and those before it
+        if values.shape[along] != 1:
+            return None
+        lead = list(values.shape[:along])
+        values = g.reshape(values, [*lead, *[1] * mask.rank, *values.shape[along + 1 :]])
+    elif values.numel == 1:
+        values = g.reshape(values, [])
+    if accumulate:
+        values = g.op("Or", x, values) if x.dtype == torch.bool else g.add(x, values)
+    return g.where(g.unsqueeze(mask, list(range(mask.rank, mask.rank + behind))), values, x)
+
+
+# -- along one axis -------------------------------------------------------------------------------
+
+
+@lowering("aten::gather")
+def gather(g: Builder, self: Tensor, dim: int, index: Tensor, sparse_grad: bool = False) -> Tensor:
+    """gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor"""
+    if self.rank == 0:
+        return g.expand(self, index.shape)
+    if index.rank == 0:
+        return g.reshape(g.gather_elements(self, g.reshape(index, [1]), 0), [])
+    if index.rank != self.rank:  # torch lets an index without elements have any rank
+        return g.full(index.shape, 0, self.dtype)
+    return g.gather_elements(self, index, dim % self.rank)
+
+
+@lowering("aten::take_along_dim")
+def take_along_dim(g: Builder, self: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+    """take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor"""
+    if dim is None:
+        flat = g.reshape(self, [self.numel])
+        return g.gather(flat, _position(g, g.reshape(indices, [indices.numel]), self.numel), 0)
+    if self.rank == 0:
+        return self
+    dim %= self.rank
+    both = [sizes.broadcast(n, m) if i != dim else 1 for i, (n, m) in enumerate(zip(self.shape, indices.shape))]
+    x = g.expand(self, [self.shape[i] if i == dim else n for i, n in enumerate(both)])
+    return g.gather_elements(
+        x, g.expand(indices, [indices.shape[i] if i == dim else n for i, n in enumerate(both)]), dim
+    )
+
+
+@lowering("aten::index_select")
+def index_select(g: Builder, self: Tensor, dim: int, index: Tensor) -> Tensor:
+    """index_select(Tensor self, int dim, Tensor index) -> Tensor"""
+    if self.rank == 0:
+        return self
+    dim %= self.rank
+    return g.gather(self, g.reshape(_position(g, index, self.shape[dim]), [index.numel]), dim)
+
+
+@lowering("aten::take")
+def take(g: Builder, self: Tensor, index: Tensor) -> Tensor:
+    """take(Tensor self, Tensor index) -> Tensor"""
+    return g.gather(g.reshape(self, [self.numel]), _position(g, index, self.numel), 0)
