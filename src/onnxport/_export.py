@@ -14,7 +14,7 @@ import torch
 from . import options as _options
 from .errors import CheckerError, OpsetError
 from .options import OperatorExportTypes, Options, TrainingMode
-from .result import ExportResult
+from .result import ExportResult, require_runtime
 from .session import exporting, log, logging_on, select_model_mode_for_export
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def export(
     kwargs: Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
     external_data: bool | None = None,
+    verify: bool = False,
 ) -> ExportResult:
     """Export a PyTorch model to ONNX.
 
@@ -68,6 +69,7 @@ def export(
         kwargs: example named arguments.
         dynamic_shapes: as of `torch.export`, instead of `dynamic_axes`.
         external_data: True writes weights to a file beside the model's; None does so above 2 GB.
+        verify: compare the model with PyTorch, as `ExportResult.verify` does, before the file is written.
 
     Returns:
         The model, and what can be done with it.
@@ -77,6 +79,7 @@ def export(
         UnsupportedOperatorError: the model has operators without a conversion; all of them are listed.
         LoweringError: an operator can't be converted as it is used.
         CheckerError: the graph is not valid ONNX.
+        VerificationError: with `verify`, the model differs from PyTorch; no file is written.
     """
     from . import write
 
@@ -97,11 +100,15 @@ def export(
     )
     if f is not None:
         write.check_target(f, external_data=external_data)
+    if verify:
+        require_runtime()
     with _collector_paused(), logging_on() if chosen.verbose else contextlib.nullcontext():
         lowered = convert(model, args, kwargs, chosen)
         if chosen.verbose:
             print(text_of(lowered), end="")
-        result = ExportResult(lowered, model, args, kwargs)
+        result = ExportResult(lowered, model, args, kwargs, chosen.training)
+        if verify:
+            result.verify()
         if f is not None:
             write.write_model(lowered.model, f, external_data=external_data)
     return result

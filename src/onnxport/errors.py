@@ -65,6 +65,18 @@ class UnsupportedOperatorError(OnnxExporterError):
         return cls("\n".join(lines), unsupported)
 
 
+class VerificationError(OnnxExporterError):
+    """The exported model, run by onnxruntime, doesn't give what PyTorch gives.
+
+    Attributes:
+        report: what was compared (`onnxport.verify.Report`).
+    """
+
+    def __init__(self, message: str, report: object = None) -> None:
+        super().__init__(message)
+        self.report = report
+
+
 class LoweringError(OnnxExporterError):
     """An operator can't be converted with these arguments.
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import Any, BinaryIO
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import onnx
 import onnx_ir as ir
+import torch
 
+from .errors import OnnxExporterError, VerificationError
 from .lower.model import Lowered
+from .options import TrainingMode
+
+if TYPE_CHECKING:
+    from .verify import Comparison, FirstDifference, Reference, Report, Session
 
 
 class ExportResult:
@@ -20,7 +26,14 @@ class ExportResult:
         input_names, output_names: of the graph, in order.
     """
 
-    def __init__(self, lowered: Lowered, source: Any, args: Any, kwargs: Mapping[str, Any] | None) -> None:
+    def __init__(
+        self,
+        lowered: Lowered,
+        source: Any,
+        args: Any,
+        kwargs: Mapping[str, Any] | None,
+        training: TrainingMode = TrainingMode.EVAL,
+    ) -> None:
         self.model: ir.Model = lowered.model
         self.input_names = list(lowered.input_names)
         self.output_names = list(lowered.output_names)
@@ -29,7 +42,8 @@ class ExportResult:
         self._source = source
         self._args = args
         self._kwargs = kwargs
-        self._session: Any = None
+        self._training = training
+        self._session: Session | None = None
 
     @property
     def model_proto(self) -> onnx.ModelProto:
@@ -43,3 +57,109 @@ class ExportResult:
         from .write import write_model
 
         write_model(self.model, f, external_data=external_data)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the model in onnxruntime on arguments like those of the export.
+
+        Gives a tensor, or a tuple of them, flat, as the graph has them; complex ones as pairs of reals.
+        """
+        found = self._load().run(self._feed(self._reference().flat(args, kwargs)))
+        return found[0] if len(found) == 1 else tuple(found)
+
+    def verify(
+        self,
+        inputs: Sequence[Any] | None = None,
+        *,
+        rtol: float | None = None,
+        atol: float | None = None,
+        sizes: bool = True,
+    ) -> Report:
+        """Compare the model, run by onnxruntime, with the source model in PyTorch.
+
+        Args:
+            inputs: arguments to compare at, each in a form that `export` takes for `args`. Without, those of the
+                export.
+            rtol, atol: what is allowed: `|actual - expected| <= atol + rtol * |expected|`. Without, what fits the
+                dtype, and the magnitude of each output.
+            sizes: where axes are dynamic, compare at other sizes too; their inputs are drawn from the given ones.
+
+        Returns:
+            What was compared, with the largest errors.
+
+        Raises:
+            VerificationError: they differ; it has the report, and names the operation that differs first.
+        """
+        comparison = self.comparison(rtol=rtol, atol=atol)
+        reference = comparison.reference
+        given = [reference.examples] if inputs is None else [reference.flat(x) for x in inputs]
+        report = comparison.verify(
+            given,
+            self._axes(),
+            other_sizes=sizes,
+            locate=lambda flat, expected: self._locate(comparison, flat, expected),
+        )
+        if not report.ok:
+            raise VerificationError(f"the exported model differs from PyTorch\n{report}", report)
+        return report
+
+    def comparison(
+        self,
+        model: str | os.PathLike[str] | None = None,
+        *,
+        rtol: float | None = None,
+        atol: float | None = None,
+    ) -> Comparison:
+        """Both sides of a verification: the source model, and the exported one or a file made from it."""
+        from .verify import Comparison, Session
+
+        session = self._load() if model is None else Session(model)
+        return Comparison(self._reference(), session, self._feed, rtol, atol)
+
+    # -- what a verification needs --------------------------------------------------------------------
+
+    def _reference(self) -> Reference:
+        from .verify import Reference
+
+        return Reference(self._source, self._args, self._kwargs, self._training)
+
+    def _load(self) -> Session:
+        from .verify import Session
+
+        if self._session is None:
+            self._session = Session(self.model)
+        return self._session
+
+    def _axes(self) -> list[dict[int, str]]:
+        from .verify.sizes import input_axes
+
+        return input_axes([v.shape for v in self.model.graph.inputs[: len(self.input_names)]])
+
+    def _feed(self, flat: Sequence[Any]) -> dict[str, Any]:
+        """The graph's inputs by name: flat arguments, and the parameters that are inputs."""
+        if len(flat) != len(self.input_names):
+            raise OnnxExporterError(
+                f"the model has {len(self.input_names)} inputs ({', '.join(self.input_names)}), not {len(flat)}"
+            )
+        feeds: dict[str, Any] = dict(zip(self.input_names, flat))
+        if self._lowered.program is not None:
+            wanted = {v.name for v in self.model.graph.inputs if v.const_value is None}
+            weights = zip(self._lowered.weights, self._lowered.program.weights.values())
+            feeds.update({name: weight.tensor for name, weight in weights if name in wanted})
+        return feeds
+
+    def _locate(
+        self, comparison: Comparison, flat: Sequence[Any], expected: Sequence[torch.Tensor]
+    ) -> FirstDifference | None:
+        from .verify.first_difference import first_difference
+
+        program, again = self._lowered.program, self._lowered.again
+        if program is None or again is None:
+            return None
+        return first_difference(program, again, self._feed, flat, expected, comparison.rtol, comparison.atol)
+
+
+def require_runtime() -> None:
+    """ImportError, with a way to mend it, if onnxruntime is missing."""
+    from .verify import require
+
+    require()

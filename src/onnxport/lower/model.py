@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +35,8 @@ class Lowered:
     origins: dict[ir.Node, Any] = field(default_factory=dict)  # program node of each ONNX node
     modules: dict[str, str] = field(default_factory=dict)  # class name of the module at each path
     weights: list[str] = field(default_factory=list)  # names of parameters and buffers in the graph
+    program: Program | None = None  # what was lowered
+    again: Callable[[Observer], Lowered] | None = None  # lower it once more, told of each node and its results
 
 
 def lower(
@@ -62,7 +64,10 @@ def lower(
     graph_inputs = list(g.root.inputs)
     results = Evaluator(program, g, resolve, observe).evaluate(inputs)
     outputs = [output_value(g, result) for result in results]
-    return _assemble(g, program, options, graph_inputs, outputs, names)
+    lowered = _assemble(g, program, options, graph_inputs, outputs, names)
+    lowered.program = program
+    lowered.again = functools.partial(lower, program, options, opset, resolve)
+    return lowered
 
 
 # -- inputs ---------------------------------------------------------------------------------------

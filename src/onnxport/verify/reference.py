@@ -1,0 +1,70 @@
+"""The source of an export, called as it was captured: flat inputs in, flat tensors out, nothing changed by it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from ..capture.inputs import flatten, flatten_outputs, normalize
+from ..capture.trace import unchanged
+from ..options import TrainingMode
+from ..session import exporting, select_model_mode_for_export
+
+
+class Reference:
+    """A model in PyTorch.
+
+    Attributes:
+        examples: the example arguments, flat, one for each input of the graph.
+        names: their names by the signature.
+    """
+
+    def __init__(self, source: Any, args: Any, kwargs: Mapping[str, Any] | None, training: TrainingMode) -> None:
+        self._training = training
+        if isinstance(source, torch.export.ExportedProgram):
+            self._model: Any = source.module()
+            self._training = TrainingMode.PRESERVE  # it can't be told to change
+            positional, keywords = _example_of(source) if args in ((), None) and not kwargs else normalize(args, kwargs)
+            leaves, spec = pytree.tree_flatten((positional, keywords))
+            self.examples = [x for x in leaves if isinstance(x, torch.Tensor)]
+            self.names = [f"input_{i}" for i in range(len(self.examples))]
+            self._rebuild = lambda tensors: _filled(leaves, spec, tensors)
+        else:
+            self._model = source
+            arguments = flatten(source, *normalize(args, kwargs))
+            self.examples, self.names, self._rebuild = list(arguments.leaves), arguments.names, arguments.rebuild
+
+    def flat(self, args: Any, kwargs: Mapping[str, Any] | None = None) -> list[Any]:
+        """The flat inputs in arguments like those of the export."""
+        return list(flatten(self._model, *normalize(args, kwargs)).leaves)
+
+    def __call__(self, inputs: Sequence[Any], seed: int | None = None) -> list[torch.Tensor]:
+        """Call the model on copies of these inputs; its tensors in order. A seed is for models that draw numbers."""
+        args, kwargs = self._rebuild(_copies(inputs))
+        mode = select_model_mode_for_export(self._model, self._training)
+        with torch.no_grad(), unchanged(self._model), mode, exporting():
+            if seed is not None:
+                torch.manual_seed(seed)
+            found = flatten_outputs(self._model(*args, **kwargs)).leaves
+            return [torch.as_tensor(x).detach().clone() for x in found]
+
+
+def _example_of(exported: torch.export.ExportedProgram) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    if exported.example_inputs is None:
+        raise ValueError("the exported program has no example inputs: pass args")
+    args, kwargs = exported.example_inputs
+    return tuple(args), dict(kwargs)
+
+
+def _filled(leaves: Sequence[Any], spec: Any, tensors: Sequence[Any]) -> Any:
+    remaining = iter(tensors)
+    return pytree.tree_unflatten([next(remaining) if isinstance(x, torch.Tensor) else x for x in leaves], spec)
+
+
+def _copies(inputs: Sequence[Any]) -> list[Any]:
+    """Copies of tensors; one that is given twice stays one."""
+    copies = {id(x): x.detach().clone() for x in inputs if isinstance(x, torch.Tensor)}
+    return [copies.get(id(x), x) for x in inputs]

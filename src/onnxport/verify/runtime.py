@@ -1,0 +1,111 @@
+"""Runs a model in onnxruntime, torch tensors in and out."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import onnx_ir as ir
+import torch
+
+from ..dtypes import array_of, from_onnx, to_onnx
+from ..errors import OnnxExporterError
+from ..write import to_bytes, write_model
+from ..write.model import LIMIT, model_size
+from .compare import plain
+
+
+def require() -> Any:
+    """The `onnxruntime` module; ImportError says how to get it."""
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise ImportError("running a model needs onnxruntime: pip install 'onnxport[verify]'") from error
+    return onnxruntime
+
+
+class Session:
+    """A model loaded into onnxruntime.
+
+    Takes what a file or an `onnx_ir.Model` holds. Inputs go by name; bfloat16 and float8 are passed as they are,
+    complex numbers as pairs of reals.
+    """
+
+    def __init__(self, model: ir.Model | str | os.PathLike[str]) -> None:
+        ort = require()
+        self._ort = ort
+        settings = ort.SessionOptions()
+        settings.log_severity_level = 4
+        try:
+            self._session = _load(ort, model, settings)
+        except Exception as error:  # of many kinds, all derived from Exception alone
+            raise OnnxExporterError(f"onnxruntime {ort.__version__} can't load the model: {error}") from error
+        self.input_names = [i.name for i in self._session.get_inputs()]
+        self.output_names = [o.name for o in self._session.get_outputs()]
+        types = [v.type for v in [*self._session.get_inputs(), *self._session.get_outputs()]]
+        self._tensors_only = all(t.startswith("tensor(") for t in types)
+
+    def run(self, feeds: Mapping[str, Any]) -> list[Any]:
+        """The outputs in order: tensors, and lists of tensors where the model has sequences."""
+        if not self._tensors_only:
+            found = self._session.run(None, {name: _array(value) for name, value in feeds.items()})
+            return [_from_array(value) for value in found]
+        arrays = {name: _stored(value) for name, value in feeds.items()}  # kept alive: onnxruntime shares them
+        values = {
+            name: self._ort.OrtValue.ortvalue_from_numpy_with_onnx_type(array, number)
+            for name, (array, number) in arrays.items()
+        }
+        return [_from_value(v) for v in self._session.run_with_ort_values(None, values)]
+
+
+def _load(ort: Any, model: ir.Model | str | os.PathLike[str], settings: Any) -> Any:
+    providers = ["CPUExecutionProvider"]
+    if not isinstance(model, ir.Model):
+        return ort.InferenceSession(os.fspath(model), settings, providers=providers)
+    if model_size(model) < LIMIT // 2:
+        return ort.InferenceSession(to_bytes(model), settings, providers=providers)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model.onnx")
+        write_model(model, path, external_data=True)
+        return ort.InferenceSession(path, settings, providers=providers)
+
+
+def _stored(value: Any) -> tuple[Any, int]:
+    """An input as a contiguous numpy array of the same bytes, and its ONNX element type."""
+    tensor = plain(torch.as_tensor(value)).contiguous()
+    number = to_onnx(tensor.dtype)
+    if tensor.dtype.is_floating_point and tensor.dtype.itemsize <= 2 and tensor.dtype != torch.float16:
+        return tensor.view(torch.int16 if tensor.dtype.itemsize == 2 else torch.uint8).numpy(), number
+    return tensor.numpy(), number
+
+
+def _array(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_array(v) for v in value]
+    return array_of(plain(torch.as_tensor(value)).contiguous())
+
+
+def _from_value(value: Any) -> torch.Tensor:
+    dtype = from_onnx(value.element_type())
+    if 0 in value.shape():
+        return torch.empty(value.shape(), dtype=dtype)
+    return torch.from_dlpack(value).view(dtype)  # bool comes as uint8
+
+
+def _from_array(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_from_array(v) for v in value]
+    return None if value is None else torch.as_tensor(value)
+
+
+def leaves(values: Sequence[Any]) -> list[Any]:
+    """Tensors in order, those inside of lists too."""
+    flat: list[Any] = []
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            flat.extend(leaves(value))
+        elif value is not None:
+            flat.append(value)
+    return flat
