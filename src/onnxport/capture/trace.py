@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -15,16 +16,24 @@ from .graph import GraphReader
 from .inputs import flatten, flatten_outputs
 from .modes import SizeArithmetic
 
+_LOG = logging.getLogger("onnxport")
 
-def trace(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
+
+def trace(
+    model: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    resize: Callable[[list[torch.Tensor]], list[torch.Tensor]] | None = None,
+) -> Program:
     """Record one run of `model(*args, **kwargs)`.
 
     The tracer sees the model's own parameters and buffers; arguments are copies, so that a model which
-    writes to them leaves the caller's alone. The model comes back as it was.
+    writes to them leaves the caller's alone. The model comes back as it was. `resize` changes the tensors among
+    the arguments first.
     """
     arguments = flatten(model, args, kwargs)
     named = named_weights(model) if isinstance(model, torch.nn.Module) else {}
-    inputs = tuple(_copies(arguments.leaves))
+    inputs = tuple(_copies(arguments.leaves if resize is None else resize(arguments.leaves)))
     output_names: list[str | None] = []
 
     def run(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -39,6 +48,35 @@ def trace(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
             run, inputs + tuple(tensor for _, tensor in weights), lambda value: "", False, False
         )
     return _program(graph, model, arguments.names, list(inputs), weights, output_names)
+
+
+def retracer(
+    model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], axes: Sequence[Mapping[int, str]]
+) -> Callable[[Mapping[str, int]], Program | None]:
+    """A function that traces at other sizes of labelled axes; `axes` has one entry for each input.
+
+    It returns None where the model doesn't run at these sizes.
+    """
+
+    def retrace(sizes: Mapping[str, int]) -> Program | None:
+        def resize(leaves: list[torch.Tensor]) -> list[torch.Tensor]:
+            return [_resized(leaf, labels, sizes) for leaf, labels in zip(leaves, axes)]
+
+        try:
+            return trace(model, args, kwargs, resize)
+        except Exception as error:  # whatever a model raises at sizes that it can't take
+            _LOG.info("the model doesn't run at %s: %s", dict(sizes), error)
+            return None
+
+    return retrace
+
+
+def _resized(tensor: torch.Tensor, labels: Mapping[int, str], sizes: Mapping[str, int]) -> torch.Tensor:
+    """The tensor with its labelled axes cut or repeated to other sizes, so that its values stay in range."""
+    for axis, label in labels.items():
+        if sizes[label] != tensor.shape[axis] and tensor.shape[axis]:
+            tensor = tensor.index_select(axis, torch.arange(sizes[label], device=tensor.device) % tensor.shape[axis])
+    return tensor
 
 
 def _program(
