@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from ..dims import Size, product
+from ..errors import LoweringError
 from ..lower.builder import Builder
 from ..lower.registry import lowering
 from ..lower.values import Tensor
@@ -62,15 +63,33 @@ def convolve(
 ) -> Tensor:
     """Conv; in dtypes that it has no kernels for, a product of windows and weights."""
     if has_kernels(x):
-        kernel = list(weight.shape[2:])
         return g.op(
             "Conv", x, weight, bias, strides=strides, pads=pads, dilations=dilations, group=groups,
-            kernel_shape=kernel if all(isinstance(k, int) for k in kernel) else None,
+            kernel_shape=_kernel_shape(weight),
         )  # fmt: skip
+    return _convolve_by_windows(g, x, weight, bias, strides, pads, dilations, groups)
+
+
+def _kernel_shape(weight: Tensor) -> list[int] | None:
+    """The attribute, which is left out where the runtime has to look at the weight."""
+    kernel = [k for k in weight.shape[2:] if isinstance(k, int)]
+    return kernel if len(kernel) == weight.rank - 2 else None
+
+
+def _convolve_by_windows(
+    g: Builder,
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    strides: list[int],
+    pads: list[int],
+    dilations: list[int],
+    groups: int,
+) -> Tensor:
     count = len(strides)
     x = g.pad(x, [0, 0, *pads[:count], 0, 0, *pads[count:]])
     batch, channels, *spatial = x.shape
-    kernel = [int(k) for k in weight.shape[2:]]
+    kernel = _static_kernel(weight)
     places = [(s - d * (k - 1) - 1) // t + 1 for s, k, d, t in zip(spatial, kernel, dilations, strides)]
     depth = channels // groups * product(kernel)
     out = weight.shape[0]
@@ -79,6 +98,13 @@ def convolve(
     rows = g.reshape(weight, [groups, out // groups, depth])
     result = g.reshape(g.matmul(rows, columns), [batch, out, *places])
     return result if bias is None else g.add(result, g.reshape(bias, [out] + [1] * count))
+
+
+def _static_kernel(weight: Tensor) -> list[int]:
+    kernel = _kernel_shape(weight)
+    if kernel is None:
+        raise LoweringError("a kernel's size is known only at run time, which needs float32; cast the input to it")
+    return kernel
 
 
 @lowering("aten::conv_transpose1d", "aten::conv_transpose2d", "aten::conv_transpose3d")
@@ -96,10 +122,12 @@ def conv_transpose(
     """conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] padding=0,
     SymInt[2] output_padding=0, SymInt groups=1, SymInt[2] dilation=1) -> Tensor"""
     count = weight.rank - 2
-    arguments = [per_axis(value, count) for value in (stride, padding, output_padding, dilation)]
+    strides, pads = per_axis(stride, count), per_axis(padding, count)
+    extra, dilations = per_axis(output_padding, count), per_axis(dilation, count)
     if input.rank == count + 1:
-        return g.squeeze(_transposed(g, g.unsqueeze(input, [0]), weight, bias, *arguments, groups), [0])
-    return _transposed(g, input, weight, bias, *arguments, groups)
+        batched = _transposed(g, g.unsqueeze(input, [0]), weight, bias, strides, pads, extra, dilations, groups)
+        return g.squeeze(batched, [0])
+    return _transposed(g, input, weight, bias, strides, pads, extra, dilations, groups)
 
 
 def _transposed(
@@ -115,16 +143,15 @@ def _transposed(
 ) -> Tensor:
     """ConvTranspose; in dtypes that it has no kernels for, a convolution of the input spread out by the strides."""
     if has_kernels(x):
-        kernel = list(weight.shape[2:])
         return g.op(
             "ConvTranspose", x, weight, bias, strides=strides, pads=padding * 2, dilations=dilations, group=groups,
             output_padding=extra if any(extra) else None,
-            kernel_shape=kernel if all(isinstance(k, int) for k in kernel) else None,
+            kernel_shape=_kernel_shape(weight),
         )  # fmt: skip
     count = len(strides)
     for i, stride in enumerate(strides):
         x = _spread(g, x, 2 + i, stride)
-    kernel = [int(k) for k in weight.shape[2:]]
+    kernel = _static_kernel(weight)
     flipped = weight
     for i, k in enumerate(kernel):
         flipped = g.gather(flipped, g.range(k - 1, -1, -1), 2 + i)

@@ -42,7 +42,7 @@ def _fits_attribute(*numbers: Any) -> bool:
     )
 
 
-def _fits_gemm(g: Builder, c: Tensor, beta: Any, alpha: Any) -> bool:
+def _fits_gemm(c: Tensor, beta: Any, alpha: Any) -> bool:
     """Gemm is for floats, and its third operand is broadcast to the product but never the product to it."""
     return c.is_float and c.rank <= 2 and _fits_attribute(beta, alpha) and not is_zero(beta)
 
@@ -60,9 +60,11 @@ def linear(g: Builder, input: Tensor, weight: Tensor, bias: Tensor | None = None
 @lowering("aten::addmm")
 def addmm(g: Builder, self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
-    if _fits_gemm(g, self, beta, alpha):
-        factors = {name: float(n) for name, n in (("beta", beta), ("alpha", alpha)) if n != 1}
-        return g.op("Gemm", mat1, mat2, self, **factors)
+    if _fits_gemm(self, beta, alpha):
+        return g.op(
+            "Gemm", mat1, mat2, self,
+            alpha=None if alpha == 1 else float(alpha), beta=None if beta == 1 else float(beta),
+        )  # fmt: skip
     return plus_scaled(g, self, g.matmul(mat1, mat2), beta, alpha)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -113,12 +114,12 @@ def _avg_pool(
     whole = places == [pooled_size(*side) for side in sides]
     if whole and has_kernels(x) and (divisor is None or include_pad or not any(pads)):
         result = g.average_pool(x, kernel, strides, pads * 2, include_pad=include_pad)
-        return result if divisor is None else g.mul(result, product(kernel) / divisor)
+        return result if divisor is None else g.mul(result, math.prod(kernel) / divisor)
     after = [(n - 1) * s + k - size - p for n, (size, k, s, p) in zip(places, sides)]
     padded = g.pad(x, [0, 0, *pads, 0, 0, *after])
     if has_kernels(x):
         averages = g.average_pool(padded, kernel, strides, [0] * 2 * len(kernel), include_pad=False)
-        sums = g.mul(averages, float(product(kernel)))
+        sums = g.mul(averages, math.prod(kernel))
     else:
         windows = g.windows(padded, kernel, places, strides, [1] * len(kernel))
         sums = g.reduce("ReduceSum", windows, range(2, 2 + len(kernel)))
@@ -231,6 +232,8 @@ def _adaptive_max(g: Builder, x: Tensor, out: list[Size]) -> tuple[Tensor, Tenso
         values, places = g.max_pool(x, quotients, quotients, [0] * 2 * len(out), [1] * len(out), indices=True)
         assert places is not None
         return values, g.floor_divmod(places, g.size(product(sizes)), truncates=True)[1]
+    if all(known_eq(n, 1) for n in out):
+        return _global_max(g, x)
     flat = g.reshape(g.range(0, product(sizes)), sizes)
     windows = x
     for i, n in enumerate(out):  # [N, C, n0, k0, n1, k1, ...]
@@ -245,6 +248,12 @@ def _adaptive_max(g: Builder, x: Tensor, out: list[Size]) -> tuple[Tensor, Tenso
     windows = g.reshape(windows, [*windows.shape[: 2 + len(out)], product(lengths)])
     values = g.reduce("ReduceMax", windows, [-1])
     return values, _picked(g, windows, flat)
+
+
+def _global_max(g: Builder, x: Tensor) -> tuple[Tensor, Tensor]:
+    values = g.op("GlobalMaxPool", x)
+    places = g.op("ArgMax", g.reshape(x, [*x.shape[:2], product(x.shape[2:])]), axis=2, keepdims=1)
+    return values, g.unsqueeze(places, range(3, x.rank))
 
 
 def _picked(g: Builder, windows: Tensor, flat: Tensor) -> Tensor:
