@@ -64,7 +64,8 @@ def fold(
         result = rule(*arrays, opset=opset, **attributes)
     if result is None:
         return None
-    results = list(result) if isinstance(result, (tuple, list)) else [result]
+    several = result if isinstance(result, (tuple, list)) else [result]
+    results = [np.asarray(r) for r in several]  # numpy gives scalars, not 0-d arrays
     if len(results) != outputs:
         return None
     given = sum(a.nbytes for a in arrays if a is not None)
@@ -73,7 +74,6 @@ def fold(
     dtype = _dtype(op_type, inputs, attributes)
     final = []
     for array in results:
-        array = np.asarray(array)
         if array.dtype == object and all(isinstance(v, (int, np.integer)) for v in array.reshape(-1)):
             array = array.astype(to_numpy(dtype or torch.int64))
         if array.dtype == object:

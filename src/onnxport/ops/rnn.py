@@ -183,7 +183,7 @@ def _stack(
 ) -> list[Tensor]:
     """All layers on `x` of `[time, batch, features]`: the last output and the final states of every layer."""
     initial = list(hx) if isinstance(hx, (list, tuple)) else [hx]
-    given = [None if g.is_zeros(state) else state for state in initial]
+    given = [None if _is_zeros(state) else state for state in initial]
     count = len(layers) // directions
     finals: list[list[Tensor]] = []
     run = _projected if layers[0].w_hr is not None else _onnx_layer
@@ -193,6 +193,17 @@ def _stack(
         x, *states = run(g, kind, x, own, layers[start : start + directions], lengths)
         finals.append(states)
     return [x, *[g.concat(list(states), 0) for states in zip(*finals)]]
+
+
+def _is_zeros(x: Tensor) -> bool:
+    """Whether x is known to be zero everywhere: such an initial state is left out."""
+    if x.is_constant:
+        return x.data is not None and not x.data.any()
+    node = None if x.value is None else x.value.producer()
+    if node is None or node.op_type != "ConstantOfShape":
+        return False
+    fill = node.attributes.get("value")
+    return fill is None or not fill.as_tensor().numpy().any()
 
 
 def _part(g: Builder, state: Tensor | None, start: int, end: int, total: int) -> Tensor | None:
