@@ -7,6 +7,7 @@ that differs belongs to the operation that is wrong, or to one that got a wrong 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -115,8 +116,8 @@ def _compare_nodes(
             if isinstance(result, Tensor) and result.value is not None and len(in_torch.get((node, i), ())) == 1:
                 made.append((node, i, result.value))
 
-    model = relower(note).model
-    graph = model.graph
+    lowered = relower(note)
+    graph = lowered.model.graph
     present = {id(v) for n in graph for v in n.outputs}
     probes = [(node, i, v) for node, i, v in made if id(v) in present and v.name]
     known = {v.name for v in graph.outputs}
@@ -124,20 +125,33 @@ def _compare_nodes(
         if value.name not in known:
             graph.outputs.append(value)
     try:
-        session = Session(model)
-        found = dict(zip(session.output_names, session.run(feeds)))
+        session = Session(lowered.model)
     except OnnxExporterError:
         return None
+    try:
+        found = dict(zip(session.output_names, session.run(feeds)))
+    except Exception as error:  # onnxruntime's errors derive from Exception alone
+        return _failing(lowered, str(error))
     for node, i, value in probes:
-        error = compare(str(value.name), found.get(str(value.name)), in_torch[node, i][0], rtol, atol)
-        if not error.ok:
-            return _found(node, value, error)
+        result = compare(str(value.name), found.get(str(value.name)), in_torch[node, i][0], rtol, atol)
+        if not result.ok:
+            return _found(node, value, result)
     return None
 
 
 def _found(node: Node, value: ir.Value, error: OutputError) -> FirstDifference:
     producer = value.producer()
     return FirstDifference(node.op, str(node.location), error.problem, (producer.name or "") if producer else "")
+
+
+def _failing(lowered: Lowered, message: str) -> FirstDifference | None:
+    """The operation behind the node that onnxruntime says it can't run."""
+    name = re.search(r"Name:'([^']*)'", message)
+    for node, origin in lowered.origins.items():
+        if name is not None and node.name == name[1]:
+            reason = message.partition("Status Message: ")[2] or message
+            return FirstDifference(origin.op, str(origin.location), reason.splitlines()[0], name[1])
+    return None
 
 
 def _copy(x: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -19,27 +19,30 @@ class Reference:
 
     Attributes:
         examples: the example arguments, flat, one for each input of the graph.
-        names: their names by the signature.
     """
 
     def __init__(self, source: Any, args: Any, kwargs: Mapping[str, Any] | None, training: TrainingMode) -> None:
         self._training = training
-        if isinstance(source, torch.export.ExportedProgram):
-            self._model: Any = source.module()
+        self._model = source
+        self._rebuild: Callable[[Sequence[Any]], tuple[tuple[Any, ...], dict[str, Any]]]
+        self._exported = isinstance(source, torch.export.ExportedProgram)
+        if self._exported:
+            self._model = source.module()
             self._training = TrainingMode.PRESERVE  # it can't be told to change
-            positional, keywords = _example_of(source) if args in ((), None) and not kwargs else normalize(args, kwargs)
-            leaves, spec = pytree.tree_flatten((positional, keywords))
-            self.examples = [x for x in leaves if isinstance(x, torch.Tensor)]
-            self.names = [f"input_{i}" for i in range(len(self.examples))]
+            given = _example_of(source) if args in ((), None) and not kwargs else normalize(args, kwargs)
+            leaves, spec = pytree.tree_flatten(given)
+            self.examples = _tensors(leaves)
             self._rebuild = lambda tensors: _filled(leaves, spec, tensors)
         else:
-            self._model = source
             arguments = flatten(source, *normalize(args, kwargs))
-            self.examples, self.names, self._rebuild = list(arguments.leaves), arguments.names, arguments.rebuild
+            self.examples, self._rebuild = list(arguments.leaves), arguments.rebuild
 
     def flat(self, args: Any, kwargs: Mapping[str, Any] | None = None) -> list[Any]:
         """The flat inputs in arguments like those of the export."""
-        return list(flatten(self._model, *normalize(args, kwargs)).leaves)
+        given = normalize(args, kwargs)
+        if self._exported:
+            return _tensors(pytree.tree_leaves(given))
+        return list(flatten(self._model, *given).leaves)
 
     def __call__(self, inputs: Sequence[Any], seed: int | None = None) -> list[torch.Tensor]:
         """Call the model on copies of these inputs; its tensors in order. A seed is for models that draw numbers."""
@@ -57,6 +60,10 @@ def _example_of(exported: torch.export.ExportedProgram) -> tuple[tuple[Any, ...]
         raise ValueError("the exported program has no example inputs: pass args")
     args, kwargs = exported.example_inputs
     return tuple(args), dict(kwargs)
+
+
+def _tensors(leaves: Sequence[Any]) -> list[Any]:
+    return [x for x in leaves if isinstance(x, torch.Tensor)]
 
 
 def _filled(leaves: Sequence[Any], spec: Any, tensors: Sequence[Any]) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 
 import onnx_ir as ir
 import torch
+import torch.utils.dlpack
 
 from ..dtypes import array_of, from_onnx, to_onnx
 from ..errors import OnnxExporterError
@@ -91,7 +92,7 @@ def _from_value(value: Any) -> torch.Tensor:
     dtype = from_onnx(value.element_type())
     if 0 in value.shape():
         return torch.empty(value.shape(), dtype=dtype)
-    return torch.from_dlpack(value).view(dtype)  # bool comes as uint8
+    return torch.utils.dlpack.from_dlpack(value).view(dtype)  # bool comes as uint8
 
 
 def _from_array(value: Any) -> Any:

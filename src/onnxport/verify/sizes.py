@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -32,7 +32,7 @@ def others(example: Mapping[str, int]) -> Iterator[dict[str, int]]:
     Larger, doubled (where sizes must be multiples of something), smaller, and one.
     """
     tried = [dict(example)]
-    steps = [
+    steps: list[Callable[[int, int], int]] = [
         lambda size, i: size + 1 + i,
         lambda size, i: size * 2,
         lambda size, i: max(size - 1 - i % 2, 1),
