@@ -7,6 +7,9 @@ from typing import Any
 
 import onnx_ir as ir
 
+# Ops whose outputs beyond the first can't be left out.
+NEED_ALL_OUTPUTS = frozenset({"DynamicQuantizeLinear", "Split", "TopK"})
+
 
 def prune(nodes: Sequence[ir.Node], outputs: Sequence[ir.Value]) -> list[ir.Node]:
     """The nodes that the outputs need, in order. Uses of values are counted down on the way."""
@@ -60,7 +63,8 @@ def _name_nodes(nodes: Sequence[ir.Node], names: _Names, origins: Mapping[ir.Nod
         scope = "" if origin is None else origin.scope
         node.name = names.new(f"/{scope}/{node.op_type}" if scope else f"/{node.op_type}", first=True)
         for i, value in enumerate(node.outputs):
-            if value.name is None and (value.uses() or i == 0 or value.is_graph_output()):
+            needed = i == 0 or node.op_type in NEED_ALL_OUTPUTS or value.uses() or value.is_graph_output()
+            if value.name is None and needed:
                 value.name = names.new(f"{node.name}_output_{i}", first=True)
             elif value.name is None:
                 value.name = ""

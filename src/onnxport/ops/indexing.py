@@ -202,7 +202,7 @@ def _put_where(g: Builder, x: Tensor, axis: int, mask: Tensor, values: Tensor, a
 def gather(g: Builder, self: Tensor, dim: int, index: Tensor, sparse_grad: bool = False) -> Tensor:
     """gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor"""
     if self.rank == 0:
-        return g.expand(self, index.shape)
+        return g.gather(g.reshape(self, [1]), index, 0)
     if index.rank == 0:
         return g.reshape(g.gather_elements(self, g.reshape(index, [1]), 0), [])
     if index.rank != self.rank:  # torch lets an index without elements have any rank

@@ -8,6 +8,7 @@ import torch
 
 from ...dims import Size
 from ..values import Tensor
+from .base import INT64_MAX
 from .creation import CreationWords
 
 
@@ -52,8 +53,7 @@ class ReductionWords(CreationWords):
             values, indices = self.op("TopK", x, [k], outputs=2, axis=axis, largest=int(largest), sorted=int(sorted))
             return values, indices
         if not largest:
-            values, indices = self.topk(self.neg(x), k, axis)
-            return self.neg(values), indices
+            return self._bottomk(x, k, axis)
         if self.opset >= 10:
             values, indices = self.op("TopK", x, [k], outputs=2, axis=axis)
         else:
@@ -62,10 +62,32 @@ class ReductionWords(CreationWords):
             values, indices = self.op("TopK", x, outputs=2, axis=axis, k=k)
         return values, indices
 
-    def isnan(self, x: Tensor) -> Tensor:
-        if not x.is_float:
-            return self.full(x.shape, False, torch.bool)
-        if self.opset >= 9:
-            result = self.op("IsNaN", x)
-            return result
-        return self.not_(self.equal(x, x))
+    def _bottomk(self, x: Tensor, k: Size, axis: int) -> tuple[Tensor, Tensor]:
+        """The k smallest where the op only knows the largest: all of them, from the last to the first.
+
+        Ties stay in their order if the tensor is turned around first; NaN comes last.
+        """
+        size = x.shape[axis]
+        values, indices = self.topk(self.flip(x, axis), size, axis)
+        indices = self.sub(self.size(size - 1), indices)
+        first, where = [self.slice(self.flip(t, axis), [0], [k], [axis]) for t in (values, indices)]
+        return first, where
+
+    def flip(self, x: Tensor, axis: int) -> Tensor:
+        """Entries along an axis from the last to the first."""
+        size = x.shape[axis]
+        if isinstance(size, int):
+            return self.op("Gather", x, self.ints(list(range(size - 1, -1, -1))), axis=axis)
+        return self.slice(x, [-1], [-INT64_MAX], [axis], [-1])
+
+    def any(self, x: Tensor, axes: Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
+        """Whether anything is true along these axes; nothing is, along empty ones."""
+        if self.opset >= 12:
+            found = self.reduce("ReduceMax", self.cast(x, torch.uint8), axes, keepdims)
+        else:
+            found = self.reduce("ReduceSum", self.cast(x, torch.int32), axes, keepdims)
+        return self.cast(found, torch.bool)
+
+    def all(self, x: Tensor, axes: Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
+        """Whether everything is true along these axes."""
+        return self.not_(self.any(self.not_(x), axes, keepdims))
