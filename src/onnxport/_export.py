@@ -158,12 +158,14 @@ def _collector_paused() -> Iterator[None]:
 def _lower(program: Program, chosen: Options) -> Lowered:
     """Lower at the opset asked for; with the default, at the lowest from it on that can express the model."""
     from . import ops  # noqa: F401  (fills the registry)
+    from .compat import resolver
     from .lower.model import lower
 
     opset = chosen.opset
+    resolve = resolver(chosen.operator_export_type)
     while True:
         try:
-            lowered = lower(program, chosen, opset)
+            lowered = lower(program, chosen, opset, resolve)
         except OpsetError as error:
             if chosen.opset_version is not None or error.needed is None or error.needed <= opset:
                 raise

@@ -18,7 +18,7 @@ import torch
 
 from .. import dims as sizes
 from ..dims import Dim, Size
-from ..dtypes import to_numpy, to_onnx
+from ..dtypes import from_onnx, to_numpy, to_onnx
 from ..errors import LoweringError, OpsetError
 from . import fold, kernels, shapes
 from .emit import Emitter
@@ -27,7 +27,7 @@ from .values import Array, Scalar, Tensor
 
 # Two equal nodes of these are two different results.
 IMPURE = frozenset(
-    {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
+    {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli", "Dropout"}
 )
 # Above this many bytes a computed constant isn't kept in place of the op that makes it, unless it is no
 # larger than what it is made of: an expanded constant must not blow up the file.
@@ -56,7 +56,10 @@ class Builder(Emitter):
         self.origin: Any = None
         self.origins: dict[ir.Node, Any] = {}
         self.made: list[Tensor] = []  # outputs of nodes, whose types are written down at the end
+        self.ratios: dict[ir.Value, tuple[Size, int]] = {}  # float values that are a size divided by an int
         self._symbols: set[str] = set()
+        self._tensors: dict[ir.Value, Tensor] = {}  # see tensor_of
+        self._indexed = 0
 
     # -- nodes ------------------------------------------------------------------------------------
 
@@ -241,6 +244,24 @@ class Builder(Emitter):
         if dims is not None:
             value.shape = ir.Shape([d if isinstance(d, int) else str(d) for d in dims])
         return value
+
+    def tensor_of(self, value: ir.Value) -> Tensor:
+        """The tensor whose ONNX value this is."""
+        for tensor in self.made[self._indexed :]:
+            if tensor.value is not None:
+                self._tensors.setdefault(tensor.value, tensor)
+        self._indexed = len(self.made)
+        if value not in self._tensors:  # an input or a constant: they have their types from the beginning
+            for tensor in self.initializers.values():
+                if tensor.value is value:
+                    return tensor
+            dtype = from_onnx(value.dtype.value) if value.dtype is not None else torch.float32
+            dims = None if value.shape is None else [d if isinstance(d, int) else self._named(d) for d in value.shape]
+            self._tensors[value] = Tensor(dtype, None if dims is None else tuple(dims), value)
+        return self._tensors[value]
+
+    def _named(self, dim: ir.SymbolicDim) -> Dim:
+        return Dim.symbol(dim.value) if dim.value in self._symbols else self.fresh("size")
 
     # -- sizes known only at run time -------------------------------------------------------------
 

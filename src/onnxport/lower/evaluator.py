@@ -9,7 +9,7 @@ lowering is only ever asked for the result that the op would have without writin
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -143,11 +143,7 @@ class Evaluator:
             found = self.resolve(node, self.g)
             if found is not None:
                 return found
-        find = registry.find_complex if any(_is_complex(a) for a in arguments) else registry.find
-        found = find(node.op)
-        if found is None and node.schema is not None and node.schema.mutates:
-            found = find(_functional(node.schema))
-        return found
+        return builtin(node, arguments)
 
     def bind(self, node: Node, results: list[Any]) -> None:
         if self.observe is not None:
@@ -300,6 +296,15 @@ class Evaluator:
                 ],
                 self.g.opset,
             )
+
+
+def builtin(node: Node, arguments: Iterable[Any]) -> registry.Lowering | None:
+    """The lowering in the registry for a node with these arguments."""
+    find = registry.find_complex if any(_is_complex(a) for a in arguments) else registry.find
+    found = find(node.op)
+    if found is None and node.schema is not None and node.schema.mutates:
+        found = find(_functional(node.schema))
+    return found
 
 
 def _functional(schema: Schema) -> str:

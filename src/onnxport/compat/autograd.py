@@ -1,0 +1,47 @@
+"""`torch.autograd.Function`: by its static `symbolic`, or without one by what its `forward` did."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from ..lower.evaluator import MISSING, Evaluator, special
+from ..program import Node
+from .graph import Graph
+from .registration import registered
+
+
+@special("prim::PythonOp")
+def python_op(evaluator: Evaluator, node: Node) -> None:
+    """`F.apply(...)`. A `symbolic` gets tensors as values and all other arguments as they were given."""
+    symbolic = _symbolic(node, evaluator.g.opset)
+    if symbolic is not None:
+        held = [evaluator.operand(x) for x in node.inputs]
+        contents = [evaluator.resolved(x) for x in held]
+        if any(x is MISSING for x in contents):
+            return evaluator.bind(node, [MISSING] * len(node.outputs))
+        graph = Graph(evaluator.g, node)
+        results = graph.results(symbolic(graph, *_arguments(node, graph, contents)), node)
+        evaluator.bind(node, [evaluator.hold(r) for r in ([results] if len(node.outputs) == 1 else results)])
+    elif node.blocks:
+        block = node.blocks[0]
+        for parameter, given in zip(block.parameters, node.inputs):
+            evaluator.env[parameter] = evaluator.operand(given)
+        evaluator.bind(node, evaluator.run(block))
+    else:
+        evaluator.note_missing(node)
+        evaluator.bind(node, [MISSING] * len(node.outputs))
+
+
+def _symbolic(node: Node, opset: int) -> Any:
+    user = registered("prim::PythonOp", opset)
+    if user is not None:
+        return functools.partial(user, name=node.attributes["name"])
+    function = node.attributes["function"]
+    return getattr(getattr(function, "__self__", function), "symbolic", None)
+
+
+def _arguments(node: Node, graph: Graph, contents: list[Any]) -> list[Any]:
+    """Tensors and Python arguments in the order of the call: "d" marks the former, "c" the latter."""
+    tensors, constants = iter(contents), iter(node.attributes["arguments"])
+    return [graph.wrap(next(tensors)) if c == "d" else next(constants) for c in node.attributes["convention"]]
