@@ -1,0 +1,172 @@
+"""Comparison and logic of Python values."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from .. import dims as sizes
+from ..dims import Dim, Size
+from ..errors import LoweringError
+from ..lower.builder import Builder
+from ..lower.registry import lowering
+from ..lower.values import Number, Scalar, Tensor
+from .scalars import as_tensor, number_of
+
+# -- comparison -----------------------------------------------------------------------------------
+
+_PYTHON: dict[str, Callable[[Any, Any], bool]] = {
+    "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
+}  # fmt: skip
+_ON_SIZES: dict[str, Callable[[Size, Size], bool | None]] = {
+    "eq": sizes.known_eq, "lt": sizes.known_lt, "le": sizes.known_le,
+    "gt": lambda a, b: sizes.known_lt(b, a), "ge": sizes.known_ge,
+}  # fmt: skip
+
+
+def compare(g: Builder, name: str, a: Any, b: Any) -> Number:
+    """`a == b` and the like of numbers, strings or lists of them: a bool, or a `Scalar` where it isn't known."""
+    if isinstance(a, list) and isinstance(b, list):
+        return _compare_lists(g, name, a, b)
+    if not any(isinstance(v, (Dim, Scalar)) for v in (a, b)):
+        return _PYTHON[name](a, b)
+    if name == "ne":
+        return not_(g, compare(g, "eq", a, b))
+    if all(isinstance(v, (int, Dim)) for v in (a, b)):
+        known = _ON_SIZES[name](a, b)
+        if known is not None:
+            return known
+    x, y = as_tensor(g, a), as_tensor(g, b)
+    if x.dtype != y.dtype:
+        x, y = g.cast(x, torch.float64), g.cast(y, torch.float64)
+    emit = {"eq": g.equal, "lt": g.less, "le": g.less_equal, "gt": g.greater, "ge": g.greater_equal}[name]
+    return number_of(g, emit(x, y))
+
+
+def _compare_lists(g: Builder, name: str, a: list[Any], b: list[Any]) -> Number:
+    if name == "ne":
+        return not_(g, compare(g, "eq", a, b))
+    if name != "eq":
+        raise LoweringError("lists are compared by order here; compare their elements")
+    if len(a) != len(b):
+        return False
+    result: Number = True
+    for x, y in zip(a, b):
+        result = both(g, result, compare(g, "eq", x, y))
+    return result
+
+
+def _register_comparison(name: str) -> None:
+    kinds = ("int", "float", "bool", "str", "device", "number", "int_float", "float_int", "complex", "enum",
+             "int_list", "float_list", "bool_list", "str_list")  # fmt: skip
+
+    @lowering(*[f"aten::{name}.{kind}" for kind in kinds])
+    def lower(g: Builder, a: Any, b: Any) -> Number:
+        """eq.int(int a, int b) -> bool, and its like"""
+        return compare(g, name, a, b)
+
+
+for _name in _PYTHON:
+    _register_comparison(_name)
+
+
+# -- logic ----------------------------------------------------------------------------------------
+
+
+@lowering("aten::Bool", "aten::BoolImplicit")
+def bool_(g: Builder, a: Any) -> Any:
+    """Bool.Tensor(Tensor a) -> bool"""
+    if isinstance(a, Dim):
+        return compare(g, "ne", a, 0)
+    if isinstance(a, Scalar):
+        a = a.tensor
+    return number_of(g, g.cast(a, torch.bool)) if isinstance(a, Tensor) else bool(a)
+
+
+@lowering("aten::__not__")
+def not_(g: Builder, self: Any) -> Number:
+    """__not__(bool self) -> bool"""
+    return number_of(g, g.not_(as_tensor(g, self))) if isinstance(self, Scalar) else not self
+
+
+def both(g: Builder, a: Any, b: Any) -> Any:
+    """a and b"""
+    if a is False or b is False:
+        return False
+    if a is True or b is True:
+        return b if a is True else a
+    return number_of(g, g.and_(as_tensor(g, a), as_tensor(g, b)))
+
+
+@lowering("aten::__and__.bool")
+def and_(g: Builder, a: Any, b: Any) -> Number:
+    """__and__.bool(bool a, bool b) -> bool"""
+    return both(g, a, b)
+
+
+@lowering("aten::__or__.bool")
+def or_(g: Builder, a: Any, b: Any) -> Number:
+    """__or__.bool(bool a, bool b) -> bool"""
+    return not_(g, both(g, not_(g, a), not_(g, b)))
+
+
+@lowering("aten::__xor__.bool")
+def xor(g: Builder, a: Any, b: Any) -> Number:
+    """__xor__.bool(bool a, bool b) -> bool"""
+    if isinstance(a, bool) and isinstance(b, bool):
+        return a != b
+    return number_of(g, g.op("Xor", as_tensor(g, a), as_tensor(g, b)))
+
+
+def _register_bits(name: str, python: Callable[[int, int], int]) -> None:
+    @lowering(f"aten::{name}.int")
+    def lower(g: Builder, a: Size, b: Size) -> int:
+        """__and__.int(int a, int b) -> int"""
+        if isinstance(a, Dim) or isinstance(b, Dim):
+            raise LoweringError("bits of an int known only at run time; use * and // instead of shifts and masks")
+        return python(a, b)
+
+
+for _name, _python in {
+    "__and__": operator.and_, "__or__": operator.or_, "__xor__": operator.xor,
+    "__lshift__": operator.lshift, "__rshift__": operator.rshift,
+}.items():  # fmt: skip
+    _register_bits(_name, _python)
+
+
+@lowering("aten::__is__")
+def is_(g: Builder, self: Any, obj: Any) -> bool:
+    """__is__(t1 self, t2 obj) -> bool: asked of None, types and bools"""
+    return self is obj
+
+
+@lowering("aten::__isnot__")
+def isnot(g: Builder, self: Any, obj: Any) -> bool:
+    """__isnot__(t1 self, t2 obj) -> bool"""
+    return self is not obj
+
+
+def _register_quantifier(name: str, combine: Callable[[Builder, Any, Any], Number], start: bool) -> None:
+    @lowering(*[f"aten::{name}.{kind}" for kind in ("int", "float", "bool", "str")])
+    def lower(g: Builder, self: Sequence[Any]) -> Number:
+        """all.bool(bool[] self) -> bool"""
+        result: Number = start
+        for x in self:
+            result = combine(g, result, bool_(g, x))
+        return result
+
+
+_register_quantifier("all", and_, True)
+_register_quantifier("any", or_, False)
+
+
+@lowering("aten::__contains__.int_list", "aten::__contains__.float_list", "aten::__contains__.str_list")
+def contains(g: Builder, l: list[Any], item: Any) -> Number:
+    """__contains__.int_list(int[] l, int item) -> bool"""
+    result: Number = False
+    for x in l:
+        result = or_(g, result, compare(g, "eq", x, item))
+    return result
