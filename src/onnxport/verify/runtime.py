@@ -32,6 +32,10 @@ class Session:
 
     Takes what a file or an `onnx_ir.Model` holds. Inputs go by name; bfloat16 and float8 are passed as they are,
     complex numbers as pairs of reals.
+
+    Attributes:
+        input_names, output_names: in order.
+        axes: for each input, the labels of its dynamic axes.
     """
 
     def __init__(self, model: ir.Model | str | os.PathLike[str]) -> None:
@@ -45,6 +49,9 @@ class Session:
             raise OnnxExporterError(f"onnxruntime {ort.__version__} can't load the model: {error}") from error
         self.input_names = [i.name for i in self._session.get_inputs()]
         self.output_names = [o.name for o in self._session.get_outputs()]
+        self.axes = [
+            {i: d for i, d in enumerate(v.shape) if isinstance(d, str)} for v in self._session.get_inputs()
+        ]
         types = [v.type for v in [*self._session.get_inputs(), *self._session.get_outputs()]]
         self._tensors_only = all(t.startswith("tensor(") for t in types)
 
