@@ -79,7 +79,7 @@ def _scaled(g: Builder, size: Size, scale: float) -> Size:
     if fraction.denominator <= 1 << 20:
         return size * fraction.numerator // fraction.denominator
     product = g.mul(g.cast(g.size(size), torch.float64), scale)
-    return g.int_of(g.cast(g.op("Floor", product), torch.int64), "resized")
+    return g.int_of(g.cast(g.floor(product), torch.int64), "resized")
 
 
 # -- the whole op ---------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ def _resample(g: Builder, x: Tensor, axes: list[_Axis], method: str, align: bool
             result = g.gather(result, _nearest(g, axis, method), axis.axis)
     if dtype != result.dtype:
         limits = torch.iinfo(dtype)
-        result = g.cast(g.clip(g.op("Floor", g.add(result, 0.5)), float(limits.min), float(limits.max)), dtype)
+        result = g.cast(g.clip(g.floor(g.add(result, 0.5)), float(limits.min), float(limits.max)), dtype)
     return result
 
 
@@ -208,7 +208,7 @@ def _nearest(g: Builder, axis: _Axis, method: str) -> Tensor:
         source = g.mul(g.cast(g.range(0, axis.target), torch.float32), _step(g, axis, False, torch.float32))
     else:
         source = g.add(_source(g, axis, False, torch.float32), 0.5)
-    return _within(g, g.cast(g.op("Floor", source), torch.int64), axis)
+    return _within(g, g.cast(g.floor(source), torch.int64), axis)
 
 
 def _within(g: Builder, index: Tensor, axis: _Axis) -> Tensor:
@@ -224,7 +224,7 @@ def _matrix(g: Builder, axis: _Axis, method: str, align: bool, antialias: bool, 
     source = _source(g, axis, align, precise)
     if method == "linear":
         source = g.extremum("Max", source, 0.0)
-    floor = g.op("Floor", source)
+    floor = g.floor(source)
     offset = g.sub(source, floor)
     index = g.cast(floor, torch.int64)
     columns = g.unsqueeze(g.range(0, axis.size), [0])
@@ -239,9 +239,12 @@ def _matrix(g: Builder, axis: _Axis, method: str, align: bool, antialias: bool, 
 
 def _taps(g: Builder, t: Tensor, method: str) -> list[tuple[int, Tensor]]:
     """Neighbours by their distance from the entry before the source, with their weights."""
+    return [(0, g.sub(1.0, t)), (1, t)] if method == "linear" else cubic_weights(g, t)
+
+
+def cubic_weights(g: Builder, t: Tensor) -> list[tuple[int, Tensor]]:
+    """The four neighbours of a source that lies t behind the second, with their weights."""
     rest = g.sub(1.0, t)
-    if method == "linear":
-        return [(0, rest), (1, t)]
     distances = [g.add(t, 1.0), t, rest, g.add(rest, 1.0)]
     return [(i - 1, _cubic(g, d, -0.75, near=i in (1, 2))) for i, d in enumerate(distances)]
 
@@ -259,7 +262,7 @@ def _filter_matrix(g: Builder, axis: _Axis, method: str, align: bool, dtype: tor
     centers = g.mul(g.add(g.cast(g.range(0, axis.target), dtype), 0.5), step)
     columns = g.add(g.cast(g.range(0, axis.size), dtype), 0.5)
     width = g.extremum("Max", step, 1.0)
-    d = g.op("Abs", g.div(g.sub(g.unsqueeze(columns, [0]), g.unsqueeze(centers, [1])), width))
+    d = g.abs(g.div(g.sub(g.unsqueeze(columns, [0]), g.unsqueeze(centers, [1])), width))
     if method == "linear":
         weights = g.extremum("Max", g.sub(1.0, d), 0.0)
     else:
