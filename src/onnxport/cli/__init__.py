@@ -10,7 +10,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any
 
 import typer
 
@@ -36,7 +36,7 @@ Target = Annotated[
     ),
 ]
 Inputs = Annotated[
-    Optional[list[str]],
+    list[str] | None,
     typer.Option(
         "--input",
         "-i",
@@ -45,14 +45,14 @@ Inputs = Annotated[
     ),
 ]
 Dynamic = Annotated[
-    Optional[list[str]],
+    list[str] | None,
     typer.Option("--dynamic", "-d", metavar="NAME:AXIS=LABEL", help="An axis of any size, e.g. x:0=batch."),
 ]
 Unsafe = Annotated[
     bool,
     typer.Option("--unsafe", help="Unpickle TARGET, a file saved by torch.save(model). This can run any code in it."),
 ]
-Tolerance = Annotated[Optional[float], typer.Option(help="Tolerance; fits the dtype without it.")]
+Tolerance = Annotated[float | None, typer.Option(help="Tolerance; fits the dtype without it.")]
 Seed = Annotated[int, typer.Option(help="Seed of the values of the example inputs.")]
 
 
@@ -80,8 +80,12 @@ def export_command(
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Where to write the model.")],
     input: Inputs = None,
     dynamic: Dynamic = None,
-    opset: Annotated[Optional[int], typer.Option(help="Version of the ONNX operators; 14 or what the model needs.")] = None,
-    verify: Annotated[bool, typer.Option("--verify", help="Compare with PyTorch first; write nothing if it differs.")] = False,
+    opset: Annotated[
+        int | None, typer.Option(help="Version of the ONNX operators; 14 or what the model needs.")
+    ] = None,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Compare with PyTorch first; write nothing if it differs.")
+    ] = False,
     external_data: Annotated[bool, typer.Option("--external-data", help="Weights in a file of their own.")] = False,
     unsafe: Unsafe = False,
     seed: Seed = 0,

@@ -137,8 +137,8 @@ def _parameters(model: Any) -> list[str] | None:
     import torch
 
     if isinstance(model, (torch.jit.ScriptModule, torch.jit.ScriptFunction)):
-        schema = model.forward.schema if isinstance(model, torch.jit.ScriptModule) else model.schema
-        return [a.name for a in schema.arguments if a.name != "self"]
+        function: Any = model.forward if isinstance(model, torch.jit.ScriptModule) else model
+        return [a.name for a in function.schema.arguments if a.name != "self"]
     if isinstance(model, torch.nn.Module):
         return list(inspect.signature(model.forward).parameters)
     return None

@@ -30,7 +30,9 @@ def _from_module(module_name: str, name: str) -> Any:
         found: Any = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name is not None and (module_name + ".").startswith(error.name + "."):
-            raise BadUsage(f"there is no module {error.name!r}; it must be installed or in the current folder") from error
+            raise BadUsage(
+                f"there is no module {error.name!r}; it must be installed or in the current folder"
+            ) from error
         raise
     for part in name.split("."):
         if not hasattr(found, part):
@@ -58,7 +60,7 @@ def _from_file(path: str, *, unsafe: bool) -> Any:
     if path.endswith(".pt2"):
         return torch.export.load(path)
     try:
-        return torch.jit.load(path, map_location="cpu").eval()
+        return torch.jit.load(path, map_location="cpu").eval()  # type: ignore[no-untyped-call]
     except RuntimeError as error:
         if not unsafe:
             raise BadUsage(
