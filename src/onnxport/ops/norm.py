@@ -1,0 +1,253 @@
+"""Normalization over batches, channels, groups and trailing axes, and of weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from ..dims import Size, product
+from ..lower.builder import Builder
+from ..lower.registry import lowering
+from ..lower.values import Tensor
+from .conv import has_kernels
+
+
+def _affine(g: Builder, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+    """x times a weight and plus a bias for each channel (axis 1)."""
+    column = [-1 if i == 1 else 1 for i in range(1, x.rank)]
+
+    def along_channels(v: Tensor) -> Tensor:
+        return g.reshape(g.cast(v, x.dtype), [v.numel if d == -1 else d for d in column])
+
+    x = x if weight is None else g.mul(x, along_channels(weight))
+    return x if bias is None else g.add(x, along_channels(bias))
+
+
+def _with_statistics(g: Builder, x: Tensor, axes: Sequence[int], epsilon: float) -> tuple[Tensor, Tensor, Tensor]:
+    """x standardized over these axes, its mean and the inverse of its deviation."""
+    centred, root = g.standardized(x, axes, epsilon)
+    return g.div(centred, root), g.reduce("ReduceMean", x, axes), g.op("Reciprocal", g.squeeze(root, axes))
+
+
+# -- over the batch ---------------------------------------------------------------------------------
+
+
+@lowering("aten::batch_norm")
+def batch_norm(
+    g: Builder,
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool = True,
+) -> Tensor:
+    """batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training,
+    float momentum, float eps, bool cudnn_enabled) -> Tensor"""
+    if training or running_mean is None or running_var is None:
+        others = [i for i in range(input.rank) if i != 1]
+        return _affine(g, _with_statistics(g, input, others, eps)[0], weight, bias)
+    dtype = running_mean.dtype  # of mixed precision, the higher
+    channels = [running_mean.shape[0]]
+    scale = g.full(channels, 1, dtype) if weight is None else g.cast(weight, dtype)
+    shift = g.full(channels, 0, dtype) if bias is None else g.cast(bias, dtype)
+    result = g.op("BatchNormalization", g.cast(input, dtype), scale, shift, running_mean, running_var, epsilon=eps)
+    return g.cast(result, input.dtype)
+
+
+@lowering("aten::native_batch_norm")
+def native_batch_norm(
+    g: Builder,
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var,
+    bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)"""
+    result = batch_norm(g, input, weight, bias, running_mean, running_var, training, momentum, eps)
+    if not training:  # PyTorch gives back nothing then
+        return result, g.full([0], 0, input.dtype), g.full([0], 0, input.dtype)
+    _, mean, inverse = _with_statistics(g, input, [i for i in range(input.rank) if i != 1], eps)
+    return result, mean, inverse
+
+
+@lowering("aten::_native_batch_norm_legit_no_training")
+def native_batch_norm_no_training(
+    g: Builder,
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor,
+    running_var: Tensor,
+    momentum: float,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean,
+    Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor)"""
+    return native_batch_norm(g, input, weight, bias, running_mean, running_var, False, momentum, eps)
+
+
+@lowering("aten::_native_batch_norm_legit.no_stats")
+def native_batch_norm_no_stats(
+    g: Builder, input: Tensor, weight: Tensor | None, bias: Tensor | None, training: bool, momentum: float, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum,
+    float eps) -> (Tensor, Tensor, Tensor)"""
+    return native_batch_norm(g, input, weight, bias, None, None, True, momentum, eps)
+
+
+# -- over channels and groups -----------------------------------------------------------------------
+
+
+@lowering("aten::instance_norm")
+def instance_norm(
+    g: Builder,
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool = True,
+) -> Tensor:
+    """instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var,
+    bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor"""
+    if not use_input_stats:
+        return batch_norm(g, input, weight, bias, running_mean, running_var, False, momentum, eps)
+    channels = input.shape[1]
+    if not has_kernels(input) or not isinstance(channels, int):
+        return _affine(g, _with_statistics(g, input, range(2, input.rank), eps)[0], weight, bias)
+    scale = g.full([channels], 1, input.dtype) if weight is None else g.cast(weight, input.dtype)
+    shift = g.full([channels], 0, input.dtype) if bias is None else g.cast(bias, input.dtype)
+    return g.op("InstanceNormalization", input, scale, shift, epsilon=eps)
+
+
+@lowering("aten::group_norm")
+def group_norm(
+    g: Builder,
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+    cudnn_enabled: bool = True,
+) -> Tensor:
+    """group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05,
+    bool cudnn_enabled=True) -> Tensor"""
+    grouped = _grouped(g, input, num_groups)
+    standard = instance_norm(g, grouped, None, None, None, None, True, 0.0, eps)
+    return _affine(g, g.reshape(standard, input.shape), weight, bias)
+
+
+def _grouped(g: Builder, x: Tensor, groups: int) -> Tensor:
+    """The channels of each group and all their places in one axis: `[batch, groups, ...]`."""
+    batch, *others = x.shape
+    return g.reshape(x, [batch, groups, product(others) // groups])
+
+
+@lowering("aten::native_group_norm")
+def native_group_norm(
+    g: Builder,
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    N: Size,
+    C: Size,
+    HxW: Size,
+    group: int,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group,
+    float eps) -> (Tensor, Tensor, Tensor)"""
+    _, mean, inverse = _with_statistics(g, _grouped(g, input, group), [2], eps)
+    return group_norm(g, input, group, weight, bias, eps), mean, inverse
+
+
+# -- over trailing axes -----------------------------------------------------------------------------
+
+
+@lowering("aten::layer_norm")
+def layer_norm(
+    g: Builder,
+    input: Tensor,
+    normalized_shape: list[Size],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+    cudnn_enable: bool = True,
+) -> Tensor:
+    """layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05,
+    bool cudnn_enable=True) -> Tensor"""
+    dtype = input.dtype if weight is None else torch.promote_types(input.dtype, weight.dtype)
+    scale, shift = (None if v is None else g.cast(v, dtype) for v in (weight, bias))
+    return g.cast(g.layer_norm(g.cast(input, dtype), -len(normalized_shape), scale, shift, eps), input.dtype)
+
+
+@lowering("aten::native_layer_norm")
+def native_layer_norm(
+    g: Builder,
+    input: Tensor,
+    normalized_shape: list[Size],
+    weight: Tensor | None,
+    bias: Tensor | None,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps)
+    -> (Tensor, Tensor, Tensor)"""
+    axes = list(range(-len(normalized_shape), 0))
+    _, root = g.standardized(input, axes, eps)
+    mean = g.reduce("ReduceMean", input, axes, keepdims=True)
+    return layer_norm(g, input, normalized_shape, weight, bias, eps), mean, g.op("Reciprocal", root)
+
+
+@lowering("aten::rms_norm")
+def rms_norm(
+    g: Builder, input: Tensor, normalized_shape: list[Size], weight: Tensor | None = None, eps: float | None = None
+) -> Tensor:
+    """rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor"""
+    return fused_rms_norm(g, input, normalized_shape, weight, eps)[0]
+
+
+@lowering("aten::_fused_rms_norm")
+def fused_rms_norm(
+    g: Builder, input: Tensor, normalized_shape: list[Size], weight: Tensor | None, eps: float | None
+) -> tuple[Tensor, Tensor]:
+    """_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor)"""
+    wide = torch.float32 if input.dtype in (torch.float16, torch.bfloat16) else input.dtype
+    epsilon = torch.finfo(wide).eps if eps is None else eps
+    x = g.cast(input, wide)
+    axes = list(range(-len(normalized_shape), 0))
+    square = g.reduce("ReduceMean", g.mul(x, x), axes, keepdims=True)
+    root = g.op("Sqrt", g.add(square, epsilon))
+    result = g.div(x, root)
+    if weight is not None:
+        result = g.mul(result, g.cast(weight, wide))
+    return g.cast(result, input.dtype), g.op("Reciprocal", root)
+
+
+# -- of weights -------------------------------------------------------------------------------------
+
+
+@lowering("aten::_weight_norm_interface")
+def weight_norm_interface(g: Builder, v: Tensor, scale: Tensor, dim: int = 0) -> tuple[Tensor, Tensor]:
+    """_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor, Tensor)"""
+    axes = [i for i in range(v.rank) if dim == -1 or i != dim % v.rank]
+    norm = g.reduce("ReduceL2", v, axes, keepdims=True)
+    return g.mul(v, g.div(scale, norm)), norm
+
+
+@lowering("aten::_weight_norm")
+def weight_norm(g: Builder, v: Tensor, scale: Tensor, dim: int = 0) -> Tensor:
+    """_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor"""
+    return weight_norm_interface(g, v, scale, dim)[0]
