@@ -20,6 +20,7 @@ class Words:
     """Base of the mixins that make up the `Emitter`; `Builder` implements it."""
 
     opset: int
+    ratios: dict[Any, tuple[Size, int]]  # float values that are a size divided by an int
 
     @overload
     def op(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+import math
+from typing import Any, Literal, TypeGuard
 
 import torch
 
+from ...dims import Size, known_ge
 from ...dtypes import is_integer
 from ..values import Tensor
 from .base import Input, Words
@@ -41,7 +44,14 @@ class ElementwiseWords(Words):
         return self.binary("Pow", a, b)
 
     def equal(self, a: Input, b: Input) -> Tensor:
-        return self.binary("Equal", a, b)
+        if self.opset >= 11 or not (_may_be_nan(a) or _may_be_nan(b)):
+            return self.binary("Equal", a, b)
+        same = self.not_(self.or_(self.less(a, b), self.greater(a, b)))  # or one is NaN
+        return self._of_numbers(same, a, b)
+
+    def _of_numbers(self, result: Tensor, a: Input, b: Input) -> Tensor:
+        """A comparison where neither operand is NaN, else False."""
+        return functools.reduce(self.and_, [self.not_(self.isnan(x)) for x in (a, b) if _may_be_nan(x)], result)
 
     def less(self, a: Input, b: Input) -> Tensor:
         return self.binary("Less", a, b)
@@ -52,10 +62,15 @@ class ElementwiseWords(Words):
     def less_equal(self, a: Input, b: Input) -> Tensor:
         if self.opset >= 12:
             return self.binary("LessOrEqual", a, b)
-        return self.binary("Or", self.less(a, b), self.equal(a, b))  # not Not(Greater): NaN
+        return self._of_numbers(self.not_(self.greater(a, b)), a, b)
 
     def greater_equal(self, a: Input, b: Input) -> Tensor:
         return self.less_equal(b, a)
+
+    def isnan(self, x: Tensor) -> Tensor:
+        if self.opset >= 9:
+            return self.op("IsNaN", x)
+        return self.not_(self.or_(self.less(x, math.inf), self.greater(x, 0)))
 
     def not_(self, x: Tensor) -> Tensor:
         result = self.op("Not", x)
@@ -89,7 +104,7 @@ class ElementwiseWords(Words):
         numbers = all(b is None or isinstance(b, (int, float)) for b in (low, high))
         if self.opset < 11 and numbers and x.dtype == torch.float32:
             result = self.op("Clip", x, min=_attribute_float(low), max=_attribute_float(high))
-        elif self.opset >= 12 or (self.opset >= 11 and x.is_float):
+        elif self.opset >= 12 or (self.opset >= 11 and x.is_float and x.dtype != torch.float64):
             bounds = [None if b is None else self.scalar(b, x.dtype) for b in (low, high)]
             result = self.op("Clip", x, *bounds)
         else:
@@ -105,18 +120,39 @@ class ElementwiseWords(Words):
             a = self.scalar(a, b.dtype)
         elif not isinstance(b, Tensor):
             b = self.scalar(b, a.dtype)
-        self.require(9, "Where")
-        result = self.op("Where", self.cast(condition, torch.bool), a, b)
+        condition = self.cast(condition, torch.bool)
+        if a.dtype == torch.bool:
+            return self.or_(self.and_(condition, a), self.and_(self.not_(condition), b))
+        if self.opset < 9 and not (condition.is_constant and a.is_constant and b.is_constant):
+            if not is_integer(a.dtype):
+                self.require(9, "Where")
+            chosen = self.cast(condition, a.dtype)
+            return self.add(self.mul(chosen, a), self.mul(self.sub(1, chosen), b))
+        result = self.op("Where", condition, a, b)
         return result
 
     def cast(self, x: Tensor, dtype: torch.dtype) -> Tensor:
         """As `Tensor.to(dtype)`: floats are cut to integers, anything but zero is True."""
         if x.dtype == dtype:
             return x
-        if x.is_known and x.data is not None and x.data.dtype == object and is_integer(dtype):
-            return self.known(x.data, dtype)
+        if is_integer(dtype):
+            if x.is_known and x.data is not None and x.data.dtype == object:
+                return self.known(x.data, dtype)
+            whole = self.rounded_ratio(x, "zero")
+            if whole is not None:
+                return self.cast(self.size(whole), dtype)
         result = self.op("Cast", x, to=dtype)
         return result
+
+    def rounded_ratio(self, x: Tensor, towards: Literal["down", "up", "zero"]) -> Size | None:
+        """A float tensor that is a quotient of sizes, rounded: a size again."""
+        ratio = None if x.value is None else self.ratios.get(x.value)
+        if ratio is None or x.dims != ():
+            return None
+        size, divisor = ratio
+        if towards == "up":
+            return -(-size // divisor)
+        return size // divisor if towards == "down" or known_ge(size, 0) else None
 
     def floor_divmod(self, a: Tensor, b: Tensor, *, truncates: bool = False) -> tuple[Tensor, Tensor]:
         """Quotient rounded down, and remainder of the divisor's sign, of integer tensors.
@@ -134,6 +170,10 @@ class ElementwiseWords(Words):
         wrong = self.and_(self.not_(self.equal(rest, 0)), self.op("Xor", self.less(rest, 0), self.less(b, 0)))
         quotient = self.sub(quotient, self.cast(wrong, a.dtype))
         return quotient, self.sub(a, self.mul(quotient, b))
+
+
+def _may_be_nan(x: Input) -> TypeGuard[Tensor]:
+    return isinstance(x, Tensor) and x.is_float
 
 
 def _attribute_float(value: Any) -> float | None:

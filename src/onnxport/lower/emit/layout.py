@@ -11,10 +11,10 @@ from ...dims import Dim, Size
 from ...errors import LoweringError
 from ..values import Scalar, Tensor
 from .base import INT64_MAX, Input
-from .elementwise import ElementwiseWords
+from .transcendental import TranscendentalWords
 
 
-class LayoutWords(ElementwiseWords):
+class LayoutWords(TranscendentalWords):
     """Where elements go: reshape, transpose, slices, pieces, padding."""
 
     def reshape(self, x: Tensor, target: Sequence[Size]) -> Tensor:
