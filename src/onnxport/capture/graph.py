@@ -15,6 +15,7 @@ import torch
 
 from ..program import Block, Location, Node, Operand, Schema, TensorType, Value
 from ..program.schema import parse
+from . import bools
 
 # Frames in these folders are not the user's.
 _INNER = (os.path.dirname(torch.__file__) + os.sep, os.path.dirname(os.path.dirname(__file__)) + os.sep)
@@ -130,7 +131,7 @@ def tensor_type(type: Any) -> TensorType | None:
 def _constant(node: Any, output: Any) -> Operand:
     if not node.hasAttributes():
         return None
-    return output.toIValue()
+    return bools.restored(output.toIValue(), output)
 
 
 def _attribute(node: Any, name: str) -> Any:

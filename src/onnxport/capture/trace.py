@@ -12,6 +12,7 @@ import torch
 
 from ..program import Program, Value
 from ..program.ir import Input, Weight
+from . import bools
 from .graph import GraphReader
 from .inputs import flatten, flatten_outputs
 from .modes import SizeArithmetic
@@ -33,21 +34,46 @@ def trace(
     """
     arguments = flatten(model, args, kwargs)
     named = named_weights(model) if isinstance(model, torch.nn.Module) else {}
-    inputs = tuple(_copies(arguments.leaves if resize is None else resize(arguments.leaves)))
+    leaves = arguments.leaves if resize is None else resize(arguments.leaves)
     output_names: list[str | None] = []
 
     def run(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        positional, keywords = arguments.rebuild(tensors[: len(inputs)])
+        positional, keywords = arguments.rebuild(tensors[: len(leaves)])
         outputs = flatten_outputs(model(*positional, **keywords))
-        output_names.extend(outputs.names)
+        output_names[:] = outputs.names
         return tuple(outputs.leaves)
 
     weights = list(named.items())
-    with torch.no_grad(), unchanged(model), _module_scopes(model), _quiet(), SizeArithmetic():
-        graph, _ = torch._C._create_graph_by_tracing(
-            run, inputs + tuple(tensor for _, tensor in weights), lambda value: "", False, False
-        )
-    return _program(graph, model, arguments.names, list(inputs), weights, output_names)
+    with torch.no_grad(), _module_scopes(model), _quiet(), SizeArithmetic():
+        graph, inputs = _record(run, leaves, [tensor for _, tensor in weights], model)
+    return _program(graph, model, arguments.names, inputs, weights, output_names)
+
+
+def _record(
+    run: Callable[..., tuple[torch.Tensor, ...]], leaves: list[torch.Tensor], weights: list[torch.Tensor], model: Any
+) -> tuple[Any, list[torch.Tensor]]:
+    """The `torch._C.Graph` of a run, and the copies of the arguments that it worked on.
+
+    It is that of a second run where the first gives bools for numbers (see `bools`).
+    """
+
+    def graph_of(function: Callable[..., tuple[torch.Tensor, ...]]) -> tuple[Any, list[torch.Tensor]]:
+        inputs = _copies(leaves)
+        with unchanged(model):
+            recorded = torch._C._create_graph_by_tracing(function, (*inputs, *weights), lambda value: "", False, False)
+        return recorded[0], inputs
+
+    def run_and_replace(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        outputs = run(*tensors)
+        bools.replace_in_open_trace()
+        return outputs
+
+    try:
+        return graph_of(run)
+    except RuntimeError as error:
+        if not bools.is_cause(error):
+            raise
+    return graph_of(run_and_replace)
 
 
 def retracer(

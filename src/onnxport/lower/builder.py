@@ -56,7 +56,7 @@ class Builder(Emitter):
         self.origin: Any = None
         self.origins: dict[ir.Node, Any] = {}
         self.made: list[Tensor] = []  # outputs of nodes, whose types are written down at the end
-        self.ratios: dict[ir.Value, tuple[Size, int]] = {}  # float values that are a size divided by an int
+        self.ratios: dict[ir.Value, tuple[Size, int]] = {}
         self._symbols: set[str] = set()
         self._tensors: dict[ir.Value, Tensor] = {}  # see tensor_of
         self._indexed = 0
@@ -283,18 +283,18 @@ class Builder(Emitter):
                 if name in self._symbols and self.scope.source(name) is None:
                     self.scope.sizes[name] = SizeSource(tensor, axis)
 
-    def int_of(self, tensor: Tensor, hint: str = "int") -> Size:
+    def int_of(self, tensor: Tensor, hint: str = "int", *, minimum: int | None = None) -> Size:
         """The content of a one-element integer tensor as an int or `Dim`; it stays live."""
         if tensor.is_known and tensor.data is not None:
             item = tensor.data.reshape(-1)[0]
             return item if isinstance(item, Dim) else int(item)
         tensor = self.cast(tensor, torch.int64)
-        for name, source in self.scope.sizes.items():
-            if source.axis is None and source.tensor is tensor:
-                return Dim.symbol(name, None)
-        dim = self.fresh(hint, minimum=None)
-        self.scope.sizes[str(dim)] = SizeSource(tensor, None)
-        return dim
+        found = self.scope.int_of(tensor)
+        if found is None:
+            found = self.fresh(hint, minimum=minimum)
+            self.scope.sizes[str(found)] = SizeSource(tensor, None)
+            self.scope.ints[id(tensor)] = (tensor, found)
+        return found
 
     def size_nodes(self, data: Array) -> Tensor:
         """An array of ints and `Dim`s as nodes."""
