@@ -84,13 +84,13 @@ def block_diag(g: Builder, tensors: list[Tensor]) -> Tensor:
 # -- to pieces ------------------------------------------------------------------------------------
 
 
-@lowering("aten::split_with_sizes", "aten::split.sizes", "aten::unsafe_split_with_sizes")
+@lowering("aten::split_with_sizes", "aten::split_with_sizes_copy", "aten::split.sizes", "aten::unsafe_split_with_sizes")
 def split_with_sizes(g: Builder, self: Tensor, split_sizes: list[Size], dim: int = 0) -> list[Tensor]:
     """split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]"""
     return g.split(self, split_sizes, wrap(dim, self.rank))
 
 
-@lowering("aten::split.Tensor", "aten::unsafe_split.Tensor", "aten::split")
+@lowering("aten::split.Tensor", "aten::split_copy.Tensor", "aten::unsafe_split.Tensor", "aten::split")
 def split(g: Builder, self: Tensor, split_size: Size | list[Size], dim: int = 0) -> list[Tensor]:
     """split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]"""
     if isinstance(split_size, list):
@@ -193,7 +193,7 @@ _split_axis("vsplit", 0)
 _split_axis("dsplit", 2)
 
 
-@lowering("aten::unbind.int")
+@lowering("aten::unbind.int", "aten::unbind_copy.int")
 def unbind(g: Builder, self: Tensor, dim: int = 0) -> list[Tensor]:
     """unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]"""
     axis = wrap(dim, self.rank)

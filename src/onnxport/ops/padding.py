@@ -11,7 +11,7 @@ from ..lower.builder import Builder
 from ..lower.registry import lowering
 from ..lower.values import Tensor
 
-_MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+_MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": ""}
 
 
 def in_onnx_order(pads: Sequence[Size], rank: int) -> list[Size]:
@@ -41,10 +41,20 @@ def pad(g: Builder, self: Tensor, pad: list[Size], mode: str = "constant", value
     if mode == "constant":
         return constant_pad_nd(g, self, pad, 0 if value is None else value)
     pads = in_onnx_order(pad, self.rank)
-    cropped, pads = _crop(g, self, pads)
-    if mode == "circular" and g.opset < 19:
-        return _wrap(g, cropped, pads)
-    return g.pad(cropped, pads, _MODES[mode])
+    x, pads = _crop(g, self, pads) if mode != "replicate" else _pick(g, self, pads)
+    return _wrap(g, x, pads) if mode == "circular" else g.pad(x, pads, _MODES[mode])
+
+
+def _pick(g: Builder, x: Tensor, pads: list[Size]) -> tuple[Tensor, list[Size]]:
+    """Axes that are cut anywhere, by position: replicated is what stood at the end before the cut."""
+    rest = list(pads)
+    for axis, size in enumerate(x.shape):
+        begin, end = pads[axis], pads[x.rank + axis]
+        if any(isinstance(p, int) and p < 0 for p in (begin, end)):
+            places = g.sub(g.range(0, size + begin + end), g.size(begin))
+            x = g.gather(x, g.extremum("Min", g.extremum("Max", places, 0), g.size(size - 1)), axis)
+            rest[axis] = rest[x.rank + axis] = 0
+    return x, rest
 
 
 def _crop(g: Builder, x: Tensor, pads: list[Size]) -> tuple[Tensor, list[Size]]:
@@ -61,7 +71,10 @@ def _crop(g: Builder, x: Tensor, pads: list[Size]) -> tuple[Tensor, list[Size]]:
 
 
 def _wrap(g: Builder, x: Tensor, pads: list[Size]) -> Tensor:
-    """Circular padding out of slices: the end in front, the begin behind."""
+    """Circular padding out of slices: the end in front, the begin behind.
+
+    Pad has a mode "wrap" from opset 19 on, but onnxruntime 1.32 refuses it ("Unexpected mode of 3").
+    """
     rank = x.rank
     for axis in range(rank):
         begin, end, size = pads[axis], pads[rank + axis], x.shape[axis]

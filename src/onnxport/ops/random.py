@@ -262,12 +262,32 @@ def feature_dropout(g: Builder, input: Tensor, p: Any, train: bool) -> Tensor:
     return g.mul(input, dropout(g, g.full(channels, 1, input.dtype), p, train))
 
 
-@lowering("aten::alpha_dropout", "aten::feature_alpha_dropout")
+@lowering("aten::alpha_dropout")
 def alpha_dropout(g: Builder, input: Tensor, p: float, train: bool) -> Tensor:
     """alpha_dropout(Tensor input, float p, bool train) -> Tensor"""
     if not train or p == 0:
         return input
-    raise LoweringError("alpha dropout in training mode isn't converted; export the model in eval mode")
+    kept = dropout(g, g.full(input.shape, 1 - p, input.dtype), p, train)  # 1 or 0
+    return _alpha_dropped(g, input, kept, p)
+
+
+@lowering("aten::feature_alpha_dropout")
+def feature_alpha_dropout(g: Builder, input: Tensor, p: float, train: bool) -> Tensor:
+    """feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor: whole channels are dropped"""
+    if not train or p == 0:
+        return input
+    channels = [*input.shape[:2], *[1] * (input.rank - 2)]
+    return _alpha_dropped(g, input, dropout(g, g.full(channels, 1 - p, input.dtype), p, train), p)
+
+
+def _alpha_dropped(g: Builder, x: Tensor, kept: Tensor, p: float) -> Tensor:
+    """What is dropped goes to SELU's negative limit; mean and variance are kept (Klambauer et al. 2017)."""
+    if p == 1:
+        return g.mul(x, 0)
+    limit = 1.0507009873554805 * 1.6732632423543772
+    scale = 1 / math.sqrt((limit * limit * p + 1) * (1 - p))
+    shift = g.add(g.mul(g.sub(kept, 1), limit * scale), limit * scale * p)
+    return g.add(g.mul(x, g.mul(kept, scale)), shift)
 
 
 __all__ = ["normal", "uniform"]

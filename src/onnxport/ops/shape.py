@@ -33,13 +33,20 @@ def known_sizes(count: Size, target: Sequence[Size]) -> list[Size]:
     return result
 
 
-@lowering("aten::view", "aten::reshape", "aten::_unsafe_view", "aten::_reshape_alias")
+@lowering(
+    "aten::view",
+    "aten::view_copy",
+    "aten::reshape",
+    "aten::_unsafe_view",
+    "aten::_reshape_alias",
+    "aten::_reshape_copy",
+)
 def view(g: Builder, self: Tensor, size: list[Size], stride: object = None) -> Tensor:
     """view(Tensor(a) self, SymInt[] size) -> Tensor(a)"""
     return g.reshape(self, known_sizes(self.numel, size))
 
 
-@lowering("aten::view.dtype")
+@lowering("aten::view.dtype", "aten::view_copy.dtype")
 def view_dtype(g: Builder, self: Tensor, dtype: int) -> Tensor:
     """view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)"""
     target = from_scalar_type(dtype)
@@ -106,19 +113,19 @@ def _is_one(size: Size) -> bool:
     return equal is True
 
 
-@lowering("aten::squeeze")
+@lowering("aten::squeeze", "aten::squeeze_copy")
 def squeeze(g: Builder, self: Tensor) -> Tensor:
     """squeeze(Tensor(a) self) -> Tensor(a)"""
     return g.squeeze(self, [i for i, d in enumerate(self.shape) if _is_one(d)])
 
 
-@lowering("aten::squeeze.dim")
+@lowering("aten::squeeze.dim", "aten::squeeze_copy.dim")
 def squeeze_dim(g: Builder, self: Tensor, dim: int) -> Tensor:
     """squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)"""
     return squeeze_dims(g, self, [dim])
 
 
-@lowering("aten::squeeze.dims")
+@lowering("aten::squeeze.dims", "aten::squeeze_copy.dims")
 def squeeze_dims(g: Builder, self: Tensor, dim: list[int]) -> Tensor:
     """squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)"""
     if self.rank == 0:
@@ -126,7 +133,7 @@ def squeeze_dims(g: Builder, self: Tensor, dim: list[int]) -> Tensor:
     return g.squeeze(self, [d for d in wrap_all(dim, self.rank) if _is_one(self.shape[d])])
 
 
-@lowering("aten::unsqueeze")
+@lowering("aten::unsqueeze", "aten::unsqueeze_copy")
 def unsqueeze(g: Builder, self: Tensor, dim: int) -> Tensor:
     """unsqueeze(Tensor(a) self, int dim) -> Tensor(a)"""
     return g.unsqueeze(self, [wrap(dim, self.rank + 1)])
@@ -160,13 +167,13 @@ def atleast_3d(g: Builder, self: Tensor | list[Tensor]) -> Tensor | list[Tensor]
 # -- order of axes --------------------------------------------------------------------------------
 
 
-@lowering("aten::transpose.int", "aten::swapaxes", "aten::swapdims")
+@lowering("aten::transpose.int", "aten::transpose_copy.int", "aten::swapaxes", "aten::swapdims")
 def transpose(g: Builder, self: Tensor, dim0: int, dim1: int) -> Tensor:
     """transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"""
     return g.swap(self, *wrap_all([dim0, dim1], self.rank)) if self.rank else self
 
 
-@lowering("aten::t", "aten::mT", "aten::mH", "aten::adjoint")
+@lowering("aten::t", "aten::t_copy", "aten::mT", "aten::mH", "aten::adjoint")
 def t(g: Builder, self: Tensor) -> Tensor:
     """t(Tensor(a) self) -> Tensor(a)"""
     return g.swap(self, self.rank - 2, self.rank - 1) if self.rank >= 2 else self
@@ -178,7 +185,7 @@ def numpy_t(g: Builder, self: Tensor) -> Tensor:
     return g.transpose(self, list(range(self.rank))[::-1])
 
 
-@lowering("aten::permute")
+@lowering("aten::permute", "aten::permute_copy")
 def permute(g: Builder, self: Tensor, dims: list[int]) -> Tensor:
     """permute(Tensor(a) self, int[] dims) -> Tensor(a)"""
     return g.transpose(self, wrap_all(dims, self.rank))
@@ -203,7 +210,7 @@ def movedim_int(g: Builder, self: Tensor, source: int, destination: int) -> Tens
 # -- broadcasting ---------------------------------------------------------------------------------
 
 
-@lowering("aten::expand", "aten::broadcast_to")
+@lowering("aten::expand", "aten::expand_copy", "aten::broadcast_to")
 def expand(g: Builder, self: Tensor, size: list[Size], implicit: bool = False) -> Tensor:
     """expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)"""
     offset = len(size) - self.rank
