@@ -1,8 +1,8 @@
 import pytest
 import torch
+from tests.harness import LATEST, case, cases, check, f16, f32, f64, i64, operators
 
 from onnxport.errors import OpsetError
-from tests.harness import LATEST, case, cases, check, f16, f32, f64, i64, operators
 
 T = torch.tensor
 
@@ -64,7 +64,6 @@ WRITE = [
     case("mask_number", put(lambda m: [m], lambda x, m: T(0.0)), f32(4, 3), T([True, False, True, False])),
     case("mask_row", put(lambda m: [m], lambda x, m: x[1] * 2), f32(4, 3), T([True, False, True, False])),
     case("mask_rows", put(lambda m: [m], lambda x, m: x[1:3] * 2), f32(4, 3), T([True, False, True, False])),
-    case("mask_all", put(lambda: [], lambda x: x), f32(2)),
     case("mask_and_int", put(lambda m, i: [m, i], lambda x, m, i: T(9.0)), f32(3, 2), T([True, False, True]), T(-1)),
     case("accumulate", put(lambda i: [i], lambda x, i: x[:3], True), f32(4, 3), T([1, -1, 1])),
     case(
@@ -115,7 +114,7 @@ def test_masks(case, frontend, opset):
     check(case, frontend, opset)
 
 
-@cases([c for c in WRITE if c.name != "mask_all"], opsets=(9, 11, 16, LATEST))
+@cases(WRITE, opsets=(9, 11, 16, LATEST))
 def test_write(case, frontend, opset):
     check(case, frontend, opset)
 

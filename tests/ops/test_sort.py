@@ -1,5 +1,4 @@
 import torch
-
 from tests.harness import LATEST, b8, case, cases, check, f16, f32, f64, i32, i64, u8
 
 NAN = float("nan")
