@@ -1,0 +1,99 @@
+"""Attention and the fused transformer layers."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from tests.harness import LATEST, b8, case, cases, check, f16, f32, f64, operators
+from torch import nn
+
+attend = F.scaled_dot_product_attention
+QKV = (f32(2, 3, 4, 8), f32(2, 3, 5, 8), f32(2, 3, 5, 6))
+SIZES = {0: {0: "n", 2: "l"}, 1: {0: "n", 2: "s"}, 2: {0: "n", 2: "s"}}
+DEAD_ROW = torch.tensor([[True, False, True, False, True], [False] * 5, [True] * 5, [False, True, False, False, True]])
+
+ATTENTION = [
+    case("plain", attend, *QKV, dynamic=SIZES),
+    case("scale", lambda q, k, v: attend(q, k, v, scale=0.3), *QKV),
+    case("causal", lambda q, k, v: attend(q, k, v, is_causal=True), *QKV, dynamic=SIZES, opset=9),
+    case("causal_tall", lambda q, k, v: attend(k, q, v[:, :, :4], is_causal=True), *QKV),
+    case("bool_mask", lambda q, k, v, m: attend(q, k, v, m), *QKV, DEAD_ROW, opset=9),
+    case("bool_mask_batch", lambda q, k, v, m: attend(q, k, v, m), *QKV, b8(2, 1, 4, 5), opset=9,
+         dynamic={**SIZES, 3: {0: "n", 2: "l", 3: "s"}}),
+    case("bool_mask_constant", lambda q, k, v: attend(q, k, v, DEAD_ROW), *QKV, opset=9),
+    case("float_mask", lambda q, k, v, m: attend(q, k, v, m), *QKV, f32(4, 5), opset=9),
+    case("float_mask_dead", lambda q, k, v, m: attend(q, k, v, m), *QKV,
+         torch.zeros(4, 5).masked_fill(~DEAD_ROW, float("-inf")), opset=9),
+    case("row_mask", lambda q, k, v, m: attend(q, k, v, m), *QKV, b8(2, 1, 1, 5), opset=9),
+    case("3d", attend, f32(2, 4, 8), f32(2, 5, 8), f32(2, 5, 8)),
+    case("2d", attend, f32(4, 8), f32(5, 8), f32(5, 8)),
+    case("grouped", lambda q, k, v: attend(q, k, v, enable_gqa=True), f32(2, 6, 4, 8), f32(2, 2, 5, 8), f32(2, 2, 5, 6),
+         dynamic=SIZES),
+    case("grouped_mask", lambda q, k, v, m: attend(q, k, v, m, enable_gqa=True), f32(2, 6, 4, 8), f32(2, 2, 5, 8),
+         f32(2, 2, 5, 6), b8(2, 6, 4, 5), opset=9),
+    case("grouped_causal", lambda q, k, v: attend(q, k, v, is_causal=True, enable_gqa=True), f32(2, 6, 4, 8),
+         f32(2, 2, 4, 8), f32(2, 2, 4, 6)),
+    case("double", attend, f64(2, 3, 4, 8), f64(2, 3, 5, 8), f64(2, 3, 5, 8)),
+    case("half", attend, f16(2, 3, 4, 8), f16(2, 3, 5, 8), f16(2, 3, 5, 8)),
+    case("dynamic_head", attend, f32(2, 3, 4, 8), f32(2, 3, 5, 8), f32(2, 3, 5, 8),
+         dynamic={0: {3: "d"}, 1: {3: "d"}}),
+]  # fmt: skip
+
+
+@cases(ATTENTION, opsets=(8, 9, 13, LATEST))
+def test_attention(case, frontend, opset):
+    check(case, frontend, opset)
+
+
+def _attention(**options):
+    torch.manual_seed(0)
+    return nn.MultiheadAttention(8, 2, batch_first=True, **options).eval()
+
+
+class WithMasks(nn.Module):
+    """A layer called with masks by name."""
+
+    def __init__(self, layer, *names, **more):
+        super().__init__()
+        self.layer, self.names, self.more = layer, names, more
+
+    def forward(self, x, *masks):
+        given = dict(zip(self.names, masks), **self.more)
+        if isinstance(self.layer, nn.MultiheadAttention):
+            return self.layer(x, x, x, **given)
+        return self.layer(x, **given)
+
+
+def _encoder(**options):
+    torch.manual_seed(0)
+    return nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, **options).eval()
+
+
+PADDING = torch.tensor([[False, False, False, True], [False, True, False, False]])
+AHEAD = torch.triu(torch.ones(4, 4, dtype=torch.bool), 1)
+
+LAYERS = [
+    case("attention", WithMasks(_attention()), f32(2, 4, 8), dynamic={0: "n", 1: "t"}),
+    case("attention_no_weights", WithMasks(_attention(), need_weights=False), f32(2, 4, 8)),
+    case("attention_all_weights", WithMasks(_attention(), average_attn_weights=False), f32(2, 4, 8)),
+    case("attention_padding", WithMasks(_attention(), "key_padding_mask"), f32(2, 4, 8), PADDING),
+    case("attention_mask", WithMasks(_attention(), "attn_mask"), f32(2, 4, 8), AHEAD),
+    case("attention_both", WithMasks(_attention(), "attn_mask", "key_padding_mask"), f32(2, 4, 8), AHEAD, PADDING),
+    case("encoder", _encoder(), f32(2, 4, 8), dynamic={0: "n", 1: "t"}),
+    case("encoder_norm_first", _encoder(norm_first=True), f32(2, 4, 8)),
+    case("encoder_gelu", _encoder(activation="gelu"), f32(2, 4, 8)),
+    case("encoder_padding", WithMasks(_encoder(), "src_key_padding_mask"), f32(2, 4, 8), PADDING),
+    case("encoder_mask", WithMasks(_encoder(), "src_mask"), f32(2, 4, 8), AHEAD),
+    case("decoder", nn.TransformerDecoderLayer(8, 2, 16, batch_first=True), f32(2, 4, 8), f32(2, 5, 8)),
+    case("encoders", nn.TransformerEncoder(_encoder(), 2), f32(2, 4, 8), dynamic={0: "n"}),
+]
+
+
+@pytest.mark.parametrize("grad", [False, True], ids=["fused", "spelled_out"])
+@cases(LAYERS, opsets=(13, LATEST))
+def test_layers(case, frontend, opset, grad):
+    with torch.set_grad_enabled(grad):  # PyTorch runs fused layers only without gradients
+        check(case, frontend, opset)
+
+
+def test_form():
+    assert operators(check(ATTENTION[0])) == ["Mul", "Transpose", "MatMul", "Softmax", "MatMul"]
