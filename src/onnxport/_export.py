@@ -15,7 +15,7 @@ from . import options as _options
 from .errors import CheckerError, OpsetError
 from .options import OperatorExportTypes, Options, TrainingMode
 from .result import ExportResult, require_runtime
-from .session import exporting, log, logging_on, select_model_mode_for_export
+from .session import asked, exporting, log, logging_on, select_model_mode_for_export
 
 if TYPE_CHECKING:
     from .lower.model import Lowered
@@ -165,7 +165,8 @@ def _lower(program: Program, chosen: Options) -> Lowered:
     resolve = resolver(chosen.operator_export_type)
     while True:
         try:
-            lowered = lower(program, chosen, opset, resolve)
+            with asked(opset, chosen):
+                lowered = lower(program, chosen, opset, resolve)
         except OpsetError as error:
             if chosen.opset_version is not None or error.needed is None or error.needed <= opset:
                 raise

@@ -8,12 +8,13 @@ import sys
 import threading
 import types
 from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib import abc, machinery
 from typing import Any
 
 import torch
 
-from .options import TrainingMode, member
+from .options import Options, TrainingMode, member
 
 log = logging.getLogger("onnxport")
 log.addHandler(logging.NullHandler())
@@ -22,8 +23,17 @@ log.addHandler(logging.NullHandler())
 # -- whether an export is running -----------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the running export is asked for."""
+
+    opset: int
+    options: Options
+
+
 class _Thread(threading.local):
     depth = 0
+    asked: Asked | None = None
 
 
 _thread = _Thread()
@@ -43,6 +53,21 @@ def exporting() -> Iterator[None]:
             yield
     finally:
         _thread.depth -= 1
+
+
+@contextlib.contextmanager
+def asked(opset: int, options: Options) -> Iterator[None]:
+    """Remember what is asked for, for symbolic functions that look at it."""
+    before, _thread.asked = _thread.asked, Asked(opset, options)
+    try:
+        yield
+    finally:
+        _thread.asked = before
+
+
+def current() -> Asked | None:
+    """What this thread's export is asked for, None outside of one."""
+    return _thread.asked
 
 
 class _TorchIsTold(abc.MetaPathFinder):
@@ -187,6 +212,9 @@ def logging_on() -> Iterator[None]:
 
 
 __all__ = [
+    "Asked",
+    "asked",
+    "current",
     "disable_log",
     "enable_log",
     "exporting",

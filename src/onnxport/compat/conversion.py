@@ -6,7 +6,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import LoweringError, UnsupportedOperatorError
+from ..errors import OnnxExporterError
 from ..lower import evaluator
 from ..lower.builder import Builder
 from ..lower.evaluator import Resolver
@@ -46,7 +46,7 @@ def _attempt(node: Node, user: Lowering | None, fallback: Lowering, g: Builder, 
         return fallback(g, *arguments)
     try:
         return convert(g, *arguments)
-    except (LoweringError, UnsupportedOperatorError):
+    except OnnxExporterError:
         return fallback(g, *arguments)
 
 
@@ -67,7 +67,7 @@ def _custom(
     """Constants are inputs as tensors are, but strings, which become attributes named as in the schema."""
     graph = Graph(g, node)
     names = [a.name for a in node.schema.arguments] if node.schema else []
-    inputs = []
+    inputs: list[Any] = []
     for i, argument in enumerate(arguments):
         if isinstance(argument, str):
             attributes[names[i] if i < len(names) else f"argument_{i}"] = argument

@@ -238,15 +238,15 @@ class Graph:
                 result.dtype = recorded.dtype
             if result.dims is None and recorded.sizes is not None:
                 fixed = not self._has_dynamic_input()
-                result.dims = tuple(s if fixed and s is not None else self.builder.fresh("size") for s in recorded.sizes)
+                result.dims = tuple(
+                    s if fixed and s is not None else self.builder.fresh("size") for s in recorded.sizes
+                )
                 self.builder.declare(result)
             self.typed(result)
 
     def _has_dynamic_input(self) -> bool:
         """Whether any input of the model has a size known only at run time: then recorded sizes are an example's."""
-        return any(
-            not isinstance(d, int) for v in self.builder.root.inputs for d in (v.shape or ())
-        )
+        return any(not isinstance(d, int) for v in self.builder.root.inputs for d in (v.shape or ()))
 
 
 class OriginalNode:

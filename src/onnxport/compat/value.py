@@ -84,7 +84,7 @@ class Value:
             return types.tuple_type([torch_type(Value(v, self.graph).type()) for v in content])
         if isinstance(content, list):
             element = Value(content[0], self.graph) if content else None
-            if element is None or element.tensor is not None and not isinstance(content[0], (Dim, Scalar)):
+            if element is None or (element.tensor is not None and not isinstance(content[0], (Dim, Scalar))):
                 return types.list_type(types.plain_type("Tensor"))
             first = content[0]
             kind = "int" if isinstance(first, Dim) else first.kind.__name__ if isinstance(first, Scalar) else None
@@ -104,7 +104,8 @@ class Value:
                 builder = self.graph.builder
                 known = tensor.dims if tensor.dims is not None and len(tensor.dims) == len(dims) else None
                 tensor.dims = tuple(
-                    (builder.fresh("size") if known is None else known[i]) if d is None else d for i, d in enumerate(dims)
+                    (builder.fresh("size") if known is None else known[i]) if d is None else d
+                    for i, d in enumerate(dims)
                 )
                 builder.declare(tensor)
             self.graph.typed(tensor)
@@ -428,8 +429,10 @@ def torch_tensor(tensor: Tensor) -> torch.Tensor:
 
 def is_parameter(tensor: Tensor) -> bool:
     """Whether this is a parameter or buffer itself: an input of the graph to a symbolic function."""
-    return tensor.from_weight and (tensor.source is not None or not tensor.is_known) and (
-        tensor.value is not None and tensor.value.producer() is None
+    return (
+        tensor.from_weight
+        and (tensor.source is not None or not tensor.is_known)
+        and (tensor.value is not None and tensor.value.producer() is None)
     )
 
 

@@ -1,0 +1,125 @@
+"""`symbolic_opset9` ... as views of the registry: `symbolic_opset11.relu(g, x)` is the conversion of `aten::relu`.
+
+There are no files of these names: the modules are made when the package is imported, so that
+`from onnxport.symbolic_opset11 import relu` works. The opset that counts is that of the export, whatever the number in
+the name: one lowering serves all opsets.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ..capture.types import schemas
+from ..errors import UnsupportedOperatorError
+from ..lower import evaluator, registry
+from ..program import Node, Schema, Value
+from . import registration
+from .graph import Graph
+from .value import content_of
+
+OLDEST = 7
+
+
+def call(g: Graph, name: str, *args: Any, **kwargs: Any) -> Any:
+    """Convert the operator `aten::name` here, as if the model had called it: values in, values out."""
+    schema = _overload(name, args, kwargs)
+    arguments = _bound(schema, [content_of(a) for a in args], {k: content_of(v) for k, v in kwargs.items()})
+    contents = [g.tensor(a) if _is_tensor_number(a, spec.type) else a for a, spec in zip(arguments, schema.arguments)]
+    node = Node(schema.full_name, list(contents), [Value("", r.type) for r in schema.returns], schema=schema)
+    lower = registration.resolve(node, g.builder) or evaluator.builtin(node, contents)
+    if lower is None:
+        raise UnsupportedOperatorError(f"{schema.full_name} has no conversion to ONNX opset {g.opset}")
+    result = lower(g.builder, *contents)
+    if isinstance(result, list):
+        return [g.wrap(r) for r in result]
+    return tuple(g.wrap(r) for r in result) if isinstance(result, tuple) else g.wrap(result)
+
+
+def _is_tensor_number(argument: Any, type: str) -> bool:
+    """Whether a Python number was given for a tensor."""
+    return type.startswith("Tensor") and not type.endswith("[]") and isinstance(argument, (bool, int, float))
+
+
+def _overload(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Schema:
+    """The overload that takes these arguments, among those that have a lowering."""
+    found = [s for s in schemas(f"aten::{name}") if registry.find(s.full_name) or registration.registered(s.name, 99)]
+    if not found:
+        raise AttributeError(f"aten::{name} has no conversion")
+    contents = [content_of(a) for a in args]
+    for schema in found:
+        if _fits(schema, contents, kwargs):
+            return schema
+    return next((s for s in found if len(s.arguments) >= len(args)), found[0])
+
+
+def _fits(schema: Schema, contents: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+    specs = schema.arguments
+    if len(contents) > len(specs) or not set(kwargs) <= {s.name for s in specs}:
+        return False
+    if any(a.writes for a in specs):
+        return False
+    needed = [s for s in specs[len(contents) :] if s.name not in kwargs and repr(s.default) == "<required>"]
+    return not needed and all(_accepts(spec.type, content) for spec, content in zip(specs, contents))
+
+
+def _accepts(type: str, content: Any) -> bool:
+    if content is None:
+        return type.endswith("?")
+    if isinstance(content, (list, tuple)):
+        return "[" in type
+    if type.rstrip("?") in ("Tensor",):
+        return not isinstance(content, (str, bool, int, float))
+    if isinstance(content, str):
+        return type.startswith("str")
+    if isinstance(content, (bool, int, float)):
+        return not type.startswith(("Tensor", "str")) and "[" not in type
+    return type.rstrip("?") in ("Scalar", "int", "float", "SymInt", "bool")
+
+
+def _bound(schema: Schema, args: list[Any], kwargs: dict[str, Any]) -> list[Any]:
+    """All arguments of the schema; those not given have their defaults, or None."""
+    rest = schema.arguments[len(args) :]
+    defaults = [None if repr(s.default) == "<required>" else s.default for s in rest]
+    return [*args, *(kwargs.get(s.name, d) for s, d in zip(rest, defaults))]
+
+
+class OpsetModule(types.ModuleType):
+    """A module whose functions are the operators that have a conversion."""
+
+    def __init__(self, name: str, opset: int) -> None:
+        super().__init__(name, f"Conversions of the operators at opset {opset}.")
+        self.__file__ = __file__
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or not any(op in _operators() for op in (name, f"{name}_")):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}: aten::{name} has no conversion")
+
+        def symbolic(g: Graph, *args: Any, **kwargs: Any) -> Any:
+            return call(g, name, *args, **kwargs)
+
+        symbolic.__name__ = symbolic.__qualname__ = name
+        symbolic.__module__ = self.__name__
+        symbolic.__doc__ = f"The conversion of aten::{name}."
+        setattr(self, name, symbolic)
+        return symbolic
+
+    def __dir__(self) -> list[str]:
+        return sorted(_operators())
+
+
+def _operators() -> set[str]:
+    from .. import ops  # noqa: F401  (fills the registry)
+
+    return {n.partition("::")[2].partition(".")[0] for n in registry.names() if n.startswith("aten::")}
+
+
+def install(package: str, newest: int) -> Iterator[tuple[str, OpsetModule]]:
+    """Make the modules importable under the package."""
+    for opset in range(OLDEST, newest + 1):
+        name = f"symbolic_opset{opset}"
+        module = sys.modules.setdefault(f"{package}.{name}", OpsetModule(f"{package}.{name}", opset))
+        assert isinstance(module, OpsetModule)
+        yield name, module
