@@ -23,9 +23,13 @@ class Other(Net):
         torch.nn.init.ones_(self.fc.weight)
 
 
-class Unconvertible(torch.nn.Module):
+class Wide(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = torch.nn.Linear(64, 64)
+
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.ops.aten._foobar_for_tests(x)
+        return self.fc(x)
 
 
 net = Net()

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import torch
 
+_NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 _INPUT = re.compile(
-    r"^(?P<name>[\w.]+)=(?P<dtype>[a-z]\w*)\[(?P<sizes>[\d,\s]*)\](?:(?P<low>-?[\d.e+]+)\.\.)?(?:<(?P<high>-?[\d.e+]+))?$"
+    r"^(?P<name>[\w.]+)=(?P<dtype>[a-z]\w*)\[(?P<sizes>[\d,\s]*)\]"
+    rf"(?:(?P<low>{_NUMBER})\.\.)?(?:<(?P<high>{_NUMBER}))?$"
 )
 _DYNAMIC = re.compile(r"^(?P<name>[\w.]+):(?P<axis>-?\d+)=(?P<label>.+)$")
 _DTYPES = (
