@@ -94,7 +94,7 @@ def test_group_norm(case, frontend, opset):
     check(case, frontend, opset)
 
 
-@cases(LAYER, opsets=(8, 16, 17, LATEST))
+@cases(LAYER, opsets=(8, 16, 17, 23, LATEST))
 def test_layer_norm(case, frontend, opset):
     check(case, frontend, opset)
 

@@ -227,13 +227,10 @@ def fused_rms_norm(
     wide = torch.float32 if input.dtype in (torch.float16, torch.bfloat16) else input.dtype
     epsilon = torch.finfo(wide).eps if eps is None else eps
     x = g.cast(input, wide)
-    axes = list(range(-len(normalized_shape), 0))
-    square = g.reduce("ReduceMean", g.mul(x, x), axes, keepdims=True)
-    root = g.op("Sqrt", g.add(square, epsilon))
-    result = g.div(x, root)
-    if weight is not None:
-        result = g.mul(result, g.cast(weight, wide))
-    return g.cast(result, input.dtype), g.op("Reciprocal", root)
+    count = len(normalized_shape)
+    result = g.rms_norm(x, -count, None if weight is None else g.cast(weight, wide), epsilon)
+    inverse = g.op("Reciprocal", g.root_mean_square(x, list(range(-count, 0)), epsilon))
+    return g.cast(result, input.dtype), inverse
 
 
 # -- of weights -------------------------------------------------------------------------------------

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
-
 from ...dims import Size
 from ..values import Tensor
 from .reduction import ReductionWords
@@ -80,8 +78,21 @@ class SpatialWords(ReductionWords):
         result = result if weight is None else self.mul(result, weight)
         return result if bias is None else self.add(result, bias)
 
+    def rms_norm(self, x: Tensor, axis: int, weight: Tensor | None, epsilon: float) -> Tensor:
+        """x / sqrt(mean of squares + epsilon) * weight over the axes from `axis` (negative) on."""
+        if self.opset >= 23:
+            scale = self.full(x.shape[axis:], 1, x.dtype) if weight is None else weight
+            return self.op("RMSNormalization", x, scale, axis=axis, epsilon=epsilon)
+        result = self.div(x, self.root_mean_square(x, list(range(axis, 0)), epsilon))
+        return result if weight is None else self.mul(result, weight)
+
+    def root_mean_square(self, x: Tensor, axes: Sequence[int], epsilon: float) -> Tensor:
+        """The root of the mean of squares plus epsilon. Runtimes fuse this form, with Pow, but not with Mul."""
+        square = self.reduce("ReduceMean", self.pow(x, 2), axes, keepdims=True)
+        return self.op("Sqrt", self.add(square, epsilon))
+
     def standardized(self, x: Tensor, axes: Sequence[int], epsilon: float) -> tuple[Tensor, Tensor]:
         """x less its mean over these axes, and the root of its variance plus epsilon. Runtimes fuse this form."""
         centred = self.sub(x, self.reduce("ReduceMean", x, axes, keepdims=True))
-        variance = self.reduce("ReduceMean", self.pow(centred, self.const(2, torch.float32)), axes, keepdims=True)
+        variance = self.reduce("ReduceMean", self.pow(centred, 2), axes, keepdims=True)
         return centred, self.op("Sqrt", self.add(variance, epsilon))
