@@ -465,3 +465,11 @@ def test_division_laws(left: Tree, right: Tree, samples: list[dict[str, int]]) -
     rebuilt = x // y * y + x % y
     for sample, value in results(("+", left, ("*", 0, ("//", left, right))), samples):
         assert evaluate(rebuilt, sample) == value
+
+
+def test_broadcast_with_a_cut_of_the_same_size() -> None:
+    """`positions[:n] + x` with a table of 64 rows runs only where n fits, and then has n rows."""
+    n = Dim.symbol("n")
+    assert dims.broadcast(dims.minimum(64, n), n) == n
+    assert dims.broadcast(n, dims.minimum(64, n), 1) == n
+    assert str(dims.broadcast(dims.minimum(1, n), n)) != "n"

@@ -195,6 +195,7 @@ def maximum(*sizes: Size) -> Size:
 def broadcast(*sizes: Size) -> Size:
     """The size that `sizes` broadcast to: the one that isn't 1. ValueError if they provably can't be."""
     args = [size for size in _flat("broadcast", sizes) if size != 1]
+    args = [size for size in args if not any(_is_cut(size, other) for other in args)]
     decided = [size for size in args if known_eq(size, 1) is False]
     for size in decided[1:]:
         if known_eq(size, decided[0]) is False:
@@ -208,6 +209,14 @@ def broadcast(*sizes: Size) -> Size:
     if low is not None and low >= 1:  # then it is the maximum
         low = max(cast("list[int]", lows))
     return _dim_of(Atom(_call("broadcast", args), "broadcast", tuple(args), low, high))
+
+
+def _is_cut(size: Size, other: Size) -> bool:
+    """Whether `size` is min(k, other) with k > 1: it is `other` wherever the two can be broadcast together."""
+    atom = _lone_atom(size)
+    if atom is None or atom.kind != "min":
+        return False
+    return other in atom.args and all(a == other or (isinstance(a, int) and a > 1) for a in atom.args)
 
 
 def broadcast_shapes(*shapes: Sequence[Size]) -> tuple[Size, ...]:
