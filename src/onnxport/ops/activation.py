@@ -98,7 +98,7 @@ def celu(g: Builder, self: Tensor, alpha: Any = 1.0) -> Tensor:
     """celu(Tensor self, Scalar alpha=1.) -> Tensor"""
     if g.opset >= 12 and self.dtype != torch.float64:
         return g.op("Celu", self, alpha=float(alpha))
-    return elu(g, self, alpha, 1, 1 / alpha)
+    return g.mul(elu(g, g.div(self, alpha)), alpha)
 
 
 @lowering("aten::gelu")

@@ -82,12 +82,12 @@ class ReductionWords(CreationWords):
 
     def any(self, x: Tensor, axes: Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
         """Whether anything is true along these axes; nothing is, along empty ones."""
-        if self.opset >= 12:
-            found = self.reduce("ReduceMax", self.cast(x, torch.uint8), axes, keepdims)
-        else:
-            found = self.reduce("ReduceSum", self.cast(x, torch.int32), axes, keepdims)
-        return self.cast(found, torch.bool)
+        if self.opset >= 12:  # the largest of no uint8 is 0, the smallest is 255
+            return self.cast(self.reduce("ReduceMax", self.cast(x, torch.uint8), axes, keepdims), torch.bool)
+        return self.cast(self.reduce("ReduceSum", self.cast(x, torch.int32), axes, keepdims), torch.bool)
 
     def all(self, x: Tensor, axes: Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
         """Whether everything is true along these axes."""
+        if self.opset >= 12:
+            return self.cast(self.reduce("ReduceMin", self.cast(x, torch.uint8), axes, keepdims), torch.bool)
         return self.not_(self.any(self.not_(x), axes, keepdims))
