@@ -117,10 +117,9 @@ def export(
 def convert(model: Any, args: Any, kwargs: Mapping[str, Any] | None, chosen: Options) -> Lowered:
     """From a model to a checked ONNX graph: everything of an export but writing it."""
     from . import passes, write
-    from .capture import capture
 
     with exporting(), select_model_mode_for_export(model, chosen.training):
-        program = capture(model, args, kwargs, chosen)
+        program = capture_only(model, args, kwargs, chosen)
         log.info("captured %s: %d inputs, %d weights", program.name, len(program.inputs), len(program.weights))
         if chosen.training is TrainingMode.PRESERVE:
             mode = TrainingMode.TRAINING if getattr(model, "training", False) else TrainingMode.EVAL
@@ -135,11 +134,77 @@ def convert(model: Any, args: Any, kwargs: Mapping[str, Any] | None, chosen: Opt
     return lowered
 
 
-def text_of(lowered: Lowered) -> str:
+def capture_only(model: Any, args: Any, kwargs: Mapping[str, Any] | None, chosen: Options) -> Program:
+    """The first stage alone."""
+    from .capture import capture
+
+    return capture(model, args, kwargs, chosen)
+
+
+def text_of(lowered: Lowered, *, node_names: bool = False) -> str:
     """The graph as `verbose` prints it."""
     from .printer import Printer
 
-    return Printer(lowered.origins, lowered.modules, lowered.weights).graph(lowered.model.graph)
+    printer = Printer(lowered.origins, lowered.modules, lowered.weights, node_names=node_names)
+    return printer.graph(lowered.model.graph)
+
+
+def export_to_pretty_string(
+    model: Any,
+    args: Any = (),
+    export_params: bool = True,
+    verbose: bool = False,
+    training: TrainingMode = TrainingMode.EVAL,
+    input_names: Sequence[str] | None = None,
+    output_names: Sequence[str] | None = None,
+    operator_export_type: OperatorExportTypes = OperatorExportTypes.ONNX,
+    export_type: Any = None,
+    google_printer: bool = False,
+    opset_version: int | None = None,
+    keep_initializers_as_inputs: bool | None = None,
+    custom_opsets: Mapping[str, int] | None = None,
+    add_node_names: bool = True,
+    do_constant_folding: bool = True,
+    dynamic_axes: Mapping[str, Mapping[int, str] | Sequence[int]] | None = None,
+    *,
+    kwargs: Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None,
+    export_modules_as_functions: bool | set[type[torch.nn.Module]] = False,
+) -> str:
+    """Like `export`, but gives the model as text and writes nothing.
+
+    Args:
+        export_type: None; other containers than a plain model aren't written.
+        google_printer: True gives protobuf's debug text, False a compact one.
+        add_node_names: whether the compact text has the names of nodes.
+    """
+    if export_type is not None and getattr(export_type, "name", "") != "PROTOBUF_FILE":
+        raise ValueError(f"export_type {export_type!r} is not supported: leave it out")
+    chosen = _options.check(
+        export_params=export_params,
+        verbose=verbose,
+        training=training,
+        input_names=input_names,
+        output_names=output_names,
+        operator_export_type=operator_export_type,
+        opset_version=opset_version,
+        do_constant_folding=do_constant_folding,
+        dynamic_axes=dynamic_axes,
+        dynamic_shapes=dynamic_shapes,
+        keep_initializers_as_inputs=keep_initializers_as_inputs,
+        custom_opsets=custom_opsets,
+        export_modules_as_functions=export_modules_as_functions,
+    )
+    with _collector_paused(), logging_on() if chosen.verbose else contextlib.nullcontext():
+        lowered = convert(model, args, kwargs, chosen)
+        if google_printer:
+            from .write import to_proto
+
+            return str(to_proto(lowered.model))
+        model_ir = lowered.model
+        opsets = ", ".join(f"{domain or 'ai.onnx'}: {version}" for domain, version in model_ir.opset_imports.items())
+        head = f"model {model_ir.graph.name} (IR version {model_ir.ir_version}, {opsets})\n"
+        return head + text_of(lowered, node_names=add_node_names)
 
 
 @contextlib.contextmanager

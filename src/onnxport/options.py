@@ -87,7 +87,7 @@ def check(
     """Check raw arguments; TypeError or ValueError says which is wrong and how to mend it."""
     kind = member(OperatorExportTypes, operator_export_type, "operator_export_type")
     mode = member(TrainingMode, training, "training")
-    opset = _opset(opset_version)
+    opset = check_opset(opset_version)
     functions = _functions(export_modules_as_functions, opset)
     keep = kind is not OperatorExportTypes.ONNX if keep_initializers_as_inputs is None else keep_initializers_as_inputs
     return Options(
@@ -118,7 +118,8 @@ def member(kind: type[Any], value: Any, name: str) -> Any:
     raise TypeError(f"{name} must be a {kind.__name__}, not {value!r}")
 
 
-def _opset(version: int | None) -> int | None:
+def check_opset(version: int | None) -> int | None:
+    """TypeError or ValueError unless this is an opset that can be asked for."""
     if version is None:
         return None
     if isinstance(version, bool) or not isinstance(version, int):
@@ -175,7 +176,9 @@ def _functions(modules: Any, opset: int | None) -> bool | frozenset[type]:
     if modules is None or modules is False or modules is True:
         wanted: bool | frozenset[type] = bool(modules)
     else:
-        if not isinstance(modules, Iterable) or not all(isinstance(m, type) and issubclass(m, torch.nn.Module) for m in modules):
+        if not isinstance(modules, Iterable) or not all(
+            isinstance(m, type) and issubclass(m, torch.nn.Module) for m in modules
+        ):
             raise TypeError("export_modules_as_functions must be a bool or a set of nn.Module types")
         wanted = frozenset(modules)
     if wanted and opset is not None and opset < FUNCTIONS_OPSET:

@@ -31,14 +31,22 @@ class Printer:
     `origins` gives the program node of an ONNX node, `modules` the class name of the module at a path.
     """
 
-    def __init__(self, origins: Mapping[ir.Node, Any], modules: Mapping[str, str], weights: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        origins: Mapping[ir.Node, Any],
+        modules: Mapping[str, str],
+        weights: Iterable[str] = (),
+        *,
+        node_names: bool = False,
+    ) -> None:
+        self.node_names = node_names
         self.origins = origins
         self.modules = modules
         self.weights = set(weights)
 
     def graph(self, graph: ir.Graph) -> str:
         listed = [*graph.inputs]
-        constants = []
+        constants: list[ir.Value] = []
         for name, value in graph.initializers.items():
             if value in listed:
                 continue
@@ -63,7 +71,8 @@ class Printer:
         attributes = f"[{', '.join(plain)}]" if plain else ""
         inputs = ", ".join("" if v is None else f"%{v.name}" for v in node.inputs)
         domain = node.domain or "onnx"
-        lines = [f"{indent}{outputs} = {domain}::{node.op_type}{attributes}({inputs}){self.place(node)}"]
+        name = f", name: {node.name}" if self.node_names and node.name else ""
+        lines = [f"{indent}{outputs} = {domain}::{node.op_type}{attributes}({inputs}){name}{self.place(node)}"]
         for i, (_, body) in enumerate(bodies):
             lines.append(f"{indent}  block{i}({', '.join(map(self.typed, body.inputs))}):")
             for inner in body:

@@ -47,7 +47,11 @@ def bind(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:
-        partial = signature.bind_partial(*args, **kwargs)  # raises what None can't mend
+        try:
+            partial = signature.bind_partial(*args, **kwargs)  # raises what None can't mend
+        except TypeError as cause:
+            hint = "; a dict at the end of args holds named arguments: put {} after one that is positional"
+            raise TypeError(f"args don't fit forward{signature}: {cause}{hint if kwargs else ''}") from None
         for name, parameter in signature.parameters.items():
             required = parameter.default is parameter.empty
             by_name = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)

@@ -1,15 +1,13 @@
 """`symbolic_opset9` ... as views of the registry: `symbolic_opset11.relu(g, x)` is the conversion of `aten::relu`.
 
-There are no files of these names: the modules are made when the package is imported, so that
-`from onnxport.symbolic_opset11 import relu` works. The opset that counts is that of the export, whatever the number in
+There are no files of these names: the modules are made when they are imported (`_opset_modules`). The opset that counts is that of the export, whatever the number in
 the name: one lowering serves all opsets.
 """
 
 from __future__ import annotations
 
-import sys
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..capture.types import schemas
@@ -89,8 +87,8 @@ def _bound(schema: Schema, args: list[Any], kwargs: dict[str, Any]) -> list[Any]
 class OpsetModule(types.ModuleType):
     """A module whose functions are the operators that have a conversion."""
 
-    def __init__(self, name: str, opset: int) -> None:
-        super().__init__(name, f"Conversions of the operators at opset {opset}.")
+    def __init__(self, name: str) -> None:
+        super().__init__(name, "Conversions of operators, as views of the registry.")
         self.__file__ = __file__
 
     def __getattr__(self, name: str) -> Any:
@@ -114,12 +112,3 @@ def _operators() -> set[str]:
     from .. import ops  # noqa: F401  (fills the registry)
 
     return {n.partition("::")[2].partition(".")[0] for n in registry.names() if n.startswith("aten::")}
-
-
-def install(package: str, newest: int) -> Iterator[tuple[str, OpsetModule]]:
-    """Make the modules importable under the package."""
-    for opset in range(OLDEST, newest + 1):
-        name = f"symbolic_opset{opset}"
-        module = sys.modules.setdefault(f"{package}.{name}", OpsetModule(f"{package}.{name}", opset))
-        assert isinstance(module, OpsetModule)
-        yield name, module

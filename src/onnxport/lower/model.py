@@ -13,16 +13,17 @@ import onnx_ir as ir
 import torch
 from onnx_ir.tensor_adapters import TorchTensor
 
-from ..dims import Dim, Size
 from ..dtypes import real_of, to_onnx
-from ..errors import LoweringError, OnnxExporterWarning
+from ..errors import OnnxExporterWarning
 from ..options import Options, TrainingMode
 from ..program import Program
-from ..program.ir import Input
+from . import control_flow  # noqa: F401  (registers its nodes)
 from .builder import Builder
 from .evaluator import Evaluator, Observer, Resolver
 from .finish import name_everything, prune
-from .values import Scalar, Tensor, describe
+from .interface import flatten, input_value, output_value
+from .values import Sequence as ListValue
+from .values import Tensor
 
 
 @dataclass(slots=True)
@@ -63,6 +64,7 @@ def lower(
     inputs = [input_value(g, declared, name, axes[name]) for declared, name in zip(program.inputs, names)]
     graph_inputs = list(g.root.inputs)
     results = Evaluator(program, g, resolve, observe).evaluate(inputs)
+    results, program.output_names = flatten(results, program.output_names)
     outputs = [output_value(g, result) for result in results]
     lowered = _assemble(g, program, options, graph_inputs, outputs, names)
     lowered.program = program
@@ -131,42 +133,7 @@ def warn(message: str) -> None:
     warnings.warn(message, OnnxExporterWarning, stacklevel=2)
 
 
-def input_value(g: Builder, declared: Input, name: str, labels: Mapping[int, str]) -> Any:
-    """The value of an input, and its ONNX value appended to the graph's inputs."""
-    example = declared.example
-    if isinstance(example, torch.Tensor):
-        dims = [g.symbol(labels[i]) if i in labels else int(d) for i, d in enumerate(example.shape)]
-        return tensor_input(g, name, example.dtype, dims)
-    raise LoweringError(f"an input of type {type(example).__name__} can't be an input of the graph")
-
-
-def tensor_input(g: Builder, name: str, dtype: torch.dtype, dims: Sequence[Size]) -> Tensor:
-    """A graph input; a complex one is real with a trailing axis of 2."""
-    stored = real_of(dtype) if dtype.is_complex else dtype
-    value = g.value_of(name, stored, [*dims, 2] if dtype.is_complex else dims)
-    g.root.inputs.append(value)
-    tensor = Tensor(dtype, tuple(dims), value)
-    g.declare(tensor)
-    return tensor
-
-
-# -- outputs --------------------------------------------------------------------------------------
-
-
-def output_value(g: Builder, result: Any) -> Tensor:
-    """A result as a tensor of the graph."""
-    if isinstance(result, Tensor):
-        g.value(result)
-        return result
-    if isinstance(result, Scalar):
-        return result.tensor
-    if isinstance(result, bool):
-        return g.const(result, torch.bool)
-    if isinstance(result, (int, Dim)):
-        return g.size(result)
-    if isinstance(result, float):
-        return g.const(result, torch.float32)
-    raise LoweringError(f"the model returns {describe(result)}, which can't be an output of the graph")
+# -- the model ----------------------------------------------------------------------------------------
 
 
 def _assemble(
@@ -174,7 +141,7 @@ def _assemble(
     program: Program,
     options: Options,
     inputs: list[ir.Value],
-    outputs: list[Tensor],
+    outputs: list[Tensor | ListValue],
     names: list[str],
 ) -> Lowered:
     weight_names = _weight_names(g, program, options, names)
@@ -183,11 +150,14 @@ def _assemble(
     values: list[ir.Value] = []
     types: list[tuple[ir.Value | None, Tensor]] = [(t.value, t) for t in g.made]
     for tensor in outputs:
-        value = g.value(tensor)
+        value = sequence_or_tensor(g, tensor)
         if value in values or value in inputs or value.producer() is None:  # also initializers
-            value = g.append("Identity", [value], {}, 1).outputs[0]
+            same = g.append("Identity", [value], {}, 1).outputs[0]
+            same.type = value.type
+            value = same
         values.append(value)
-    for made, tensor in [*types, *zip(values, outputs)]:
+    types += [(v, t) for v, t in zip(values, outputs) if isinstance(t, Tensor)]
+    for made, tensor in types:
         if made is not None:
             _set_type(made, tensor)
     g.root.nodes = prune(g.root.nodes, values)
@@ -231,9 +201,14 @@ def _weight_names(g: Builder, program: Program, options: Options, inputs: Sequen
     return result
 
 
-def _output_names(
-    program: Program, options: Options, count: int, inputs: Sequence[str], taken: set[str]
-) -> list[str]:
+def sequence_or_tensor(g: Builder, output: Tensor | ListValue) -> ir.Value:
+    if isinstance(output, Tensor):
+        return g.value(output)
+    assert output.value is not None
+    return output.value
+
+
+def _output_names(program: Program, options: Options, count: int, inputs: Sequence[str], taken: set[str]) -> list[str]:
     given = options.output_names
     if len(given) > count:
         raise ValueError(f"output_names has {len(given)} names, but the model has {count} output(s)")
@@ -252,9 +227,7 @@ def _output_names(
     return names
 
 
-def _warn_of_unknown(
-    options: Options, inputs: Sequence[str], outputs: Sequence[str], weights: Sequence[str]
-) -> None:
+def _warn_of_unknown(options: Options, inputs: Sequence[str], outputs: Sequence[str], weights: Sequence[str]) -> None:
     known = {*inputs, *outputs}
     for name in options.dynamic_axes:
         if name in known:
@@ -287,7 +260,7 @@ def _label_outputs(values: list[ir.Value], axes: Mapping[str, Mapping[int, str]]
     """The labels that the caller wants on the axes of outputs; never one that stands for another size."""
     sizes = {label: label for name in inputs for label in axes.get(name, {}).values()}
     for value in values:
-        if value.shape is None or value.name not in axes:
+        if value.shape is None or value.name is None or value.name not in axes:
             continue
         for axis, label in positive_axes(value.name, axes[value.name], len(value.shape)).items():
             known = value.shape[axis]
