@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from ..errors import LoweringError
+
 # In-place arithmetic of tensors, and what computes the same without writing.
 _OUT_OF_PLACE: Mapping[Any, Callable[..., Any]] = {
     torch.Tensor.add_: torch.add,
@@ -33,7 +35,19 @@ class SizeArithmetic(TorchFunctionMode):
         out_of_place = _OUT_OF_PLACE.get(func)
         if out_of_place is not None and _is_size(args[0]):
             return out_of_place(*args, **(kwargs or {}))
+        if func is torch.Tensor.view and len(args) == 2 and isinstance(args[1], torch.dtype):
+            return _view_bits(args[0], args[1])
         return func(*args, **(kwargs or {}))
+
+
+def _view_bits(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """`tensor.view(dtype)`, which the tracer can't record."""
+    if dtype == tensor.dtype:
+        return tensor
+    raise LoweringError(
+        f"ONNX can't look at the bits of {tensor.dtype} as {dtype}; convert values with .to(dtype), or compute what the "
+        "bits are needed for with arithmetic"
+    )
 
 
 def _is_size(tensor: torch.Tensor) -> bool:

@@ -216,7 +216,8 @@ class Builder(Emitter):
         data = tensor.data
         assert data is not None
         if data.dtype == object:
-            return self.value(self.size_nodes(data))
+            nodes = self.size_nodes(data)
+            return self.value(nodes if tensor.dtype == torch.int64 else self.op("Cast", nodes, to=tensor.dtype))
         content = data.tobytes() if data.nbytes <= 1024 else (data.ctypes.data, data.strides)
         found = self.initializers.setdefault((tensor.dtype, data.shape, content), tensor)
         if found.value is None:
@@ -299,6 +300,10 @@ class Builder(Emitter):
     def size_nodes(self, data: Array) -> Tensor:
         """An array of ints and `Dim`s as nodes."""
         flat = list(data.reshape(-1))
+        if data.ndim == 0 and isinstance(flat[0], Dim):
+            found = self.scope.source(str(flat[0]))  # an int read from a 0-d tensor is that tensor
+            if found is not None and found[0].axis is None and found[0].tensor.dims == ():
+                return found[0].tensor
         run = self._whole_shape(flat)
         if run is None:
             pieces: list[Tensor] = []

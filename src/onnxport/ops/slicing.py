@@ -70,7 +70,10 @@ def narrow(g: Builder, self: Tensor, dim: int, start: Size, length: Size) -> Ten
         start = size + start if sizes.known_lt(start, 0) else start % size
     if start == 0 and length == size:
         return self
-    result = g.slice(self, [start], [start + length], [axis])
+    if g.opset < 10 and not (isinstance(start, int) and isinstance(length, int)):
+        result = g.gather(self, g.range(start, start + length), axis)
+    else:
+        result = g.slice(self, [start], [start + length], [axis])
     result.dims = (*self.shape[:axis], length, *self.shape[axis + 1 :])
     return result
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 import torch
 
-from ... import dims as sizes
 from ...dims import Dim, Size
 from ..values import Number, Scalar, Tensor
 from .layout import LayoutWords
@@ -21,18 +21,14 @@ class CreationWords(LayoutWords):
 
     def full(self, target: Sequence[Size], value: Number, dtype: torch.dtype) -> Tensor:
         """A tensor of these sizes with one value everywhere."""
-        count = sizes.product(target)
         dynamic = isinstance(value, (Dim, Scalar, Tensor))
-        if isinstance(count, int) and count <= FULL_LIMIT and not dynamic:
-            return self.const(np.full([int(d) for d in target], value), dtype)  # type: ignore[arg-type]
+        fixed = [d for d in target if isinstance(d, int)]
+        if len(fixed) == len(target) and math.prod(fixed) <= FULL_LIMIT and not dynamic:
+            return self.const(np.full(fixed, value), dtype)  # type: ignore[arg-type]
         if dynamic or self.opset < 9:
             return self.expand(self.scalar(value, dtype), target)
         fill = self.const([value], dtype)
-        if isinstance(count, int):
-            shape = self.ints(target)
-            result = self._constant_of_shape(shape, fill)
-        else:
-            result = self._constant_of_shape(self.ints(target), fill)
+        result = self._constant_of_shape(self.ints(target), fill)
         result.dims = tuple(target)
         return result
 
