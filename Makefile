@@ -7,7 +7,7 @@ TORCH  ?= torch==2.13.0
 JOBS   ?= 2
 
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
 .PHONY: test test-opsets lint format demo bench clean
 
@@ -27,7 +27,7 @@ format: $(VENV)/.ready
 	$(BIN)/ruff format src tests examples benchmarks
 
 demo: $(VENV)/.ready-demo
-	$(BIN)/python -m examples.demo
+	$(BIN)/python examples/demo
 
 bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/write_cost.py

@@ -8,6 +8,7 @@ it is lowered, dtype and sizes that each op was given are compared with those th
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -128,7 +129,12 @@ def case(
 def cases(
     table: Sequence[Case], opsets: Sequence[int] = (LATEST,), frontends: Sequence[str] = ("trace",)
 ) -> Callable[[Any], Any]:
-    """Run a test over a table, at each of the opsets, through each of the front ends."""
+    """Run a test over a table, at each of the opsets, through each of the front ends.
+
+    `make test-opsets` runs every table at all opsets.
+    """
+    if os.environ.get("ONNXPORT_TEST_OPSETS") == "all":
+        opsets = range(options.MIN_OPSET, LATEST + 1)
     names = [c.name for c in table]
     assert len(set(names)) == len(names), "two cases of a table have one name"
     parameters = [
