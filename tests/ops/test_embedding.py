@@ -32,6 +32,7 @@ BAGS = [
     *[case(f"padding_{m}", bags(m, padding_idx=0), IDS, f32(5, 3), OFFSETS) for m in MODES],
     *[case(f"rows_{m}", bags(m), T([[1, 2], [0, 0], [4, 3]]), f32(5, 3)) for m in MODES],
     *[case(f"rows_padding_{m}", bags(m, padding_idx=0), T([[1, 2], [0, 0], [4, 3]]), f32(5, 3)) for m in MODES],
+    case("padding_from_end", bags("sum", padding_idx=-1), IDS, f32(5, 3), OFFSETS),
     case("weights", bags("sum"), IDS, f32(5, 3), OFFSETS, f32(7)),
     case("half", bags("sum"), IDS, f16(5, 3), OFFSETS),
     case("infinite", bags("sum"), IDS, T([[1.0], [float("inf")], [2.0], [float("nan")], [1.0]]), OFFSETS),
@@ -41,6 +42,9 @@ BAGS = [
 LOOKUPS = [
     case("embedding", lambda i, w: F.embedding(i, w), i64(2, 3, low=0, high=4), f32(5, 3), dynamic={0: {0: "n"}}),
     case("padding", lambda i, w: F.embedding(i, w, padding_idx=0), i64(2, low=0, high=4), f32(5, 3)),
+    case("renorm", lambda i, w: F.embedding(i, w * 1, max_norm=1.0), i64(4, low=0, high=4), f32(5, 3), opset=9),
+    case("renorm_l1", lambda i, w: F.embedding(i, w * 1, max_norm=1.0, norm_type=1.0), T([1, 2]), f32(5, 3), opset=9),
+    case("renorm_l3", lambda i, w: F.embedding(i, w * 1, max_norm=1.0, norm_type=3.0), T([1, 2]), f32(5, 3), opset=9),
     case("one_hot", lambda i: F.one_hot(i, 5), i64(2, 3, low=0, high=4), dynamic={0: "n"}),
     case("one_hot_0d", lambda i: F.one_hot(i, 5), T(3)),
     case("one_hot_open", lambda i: F.one_hot(i), T([0, 2, 1]), others=[(T([4, 0, 0]),)], opset=9),
@@ -50,6 +54,7 @@ SEGMENTS = [
     *[case(m, lambda x, n, m=m: torch.segment_reduce(x, m, lengths=n), f32(6, 2), T([2, 0, 3, 1])) for m in
       ("sum", "mean", "max", "min", "prod")],
     case("offsets", lambda x, n: torch.segment_reduce(x, "sum", offsets=n), f32(6, 2), T([0, 2, 2, 6])),
+    case("batch", lambda x, n: torch.segment_reduce(x, "max", lengths=n, axis=1), f32(2, 4, 3), T([[2, 0, 2], [1, 2, 1]])),
     case("initial", lambda x, n: torch.segment_reduce(x, "mean", lengths=n, initial=1.0), f32(6), T([2, 0, 4])),
 ]  # fmt: skip
 

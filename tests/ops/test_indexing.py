@@ -32,7 +32,7 @@ READ = [
     case("three", lambda x, i, j, k: x[i, j, k], f64(4, 3, 2), T([0, -1]), T([[1], [2]]), T(1)),
     case(
         "range_and_vector", lambda x, i: x[torch.arange(x.shape[0]), i], f32(3, 5, 2), T([0, 4, -1]),
-        dynamic={0: {0: "b"}, 1: {0: "b"}},
+        dynamic={0: {0: "b"}, 1: {0: "b"}}, opset=10,
     ),
     case("ints", lambda x, i: x[i], i64(4, 3), T([0, -1])),
     case("half", lambda x, i, j: x[i, j], f16(4, 3), T([0, -1]), T([1, -1])),
@@ -102,6 +102,20 @@ AXIS = [
     case("index_select_0d", lambda x, i: x.index_select(0, i), f32(3, 4), T(2)),
     case("take", lambda x, i: x.take(i), f32(3, 4), T([[0, -1], [5, 6]]), dynamic={0: {0: "n"}}),
 ]
+
+
+M = T([[True, False, True], [False, True, True]])
+CLAMPED = [
+    case("masked_index", lambda x, m, i, j: torch.ops.aten._unsafe_masked_index(x, m, [i, j], 5.0),
+         f32(3, 4), M, T([[0], [2]]), T([[0, 9, -1]])),
+    case("masked_index_put", lambda x, m, i, j, v: torch.ops.aten._unsafe_masked_index_put_accumulate(x, m, [i, j], v),
+         f32(3, 4), M, T([[0], [2]]), T([[0, 9, -1]]), f32(2, 3)),
+]  # fmt: skip
+
+
+@cases(CLAMPED)
+def test_out_of_bounds_under_a_mask(case, frontend, opset):
+    check(case, frontend, opset)
 
 
 @cases(READ, opsets=(7, 10, 11, LATEST))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import torch
 
+from .. import dims as sizes
 from ..dims import Size
 from ..errors import LoweringError
 from ..lower.builder import Builder
+from ..lower.emit import INT64_MAX
 from ..lower.emit.indexing import neutral_element
 from ..lower.registry import lowering
 from ..lower.values import Tensor
@@ -30,6 +33,23 @@ def embedding(
     return g.gather(weight, indices, 0)
 
 
+@lowering("aten::embedding_renorm")
+def embedding_renorm(g: Builder, self: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
+    """embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)"""
+    if norm_type == math.inf:
+        norm = g.reduce("ReduceMax", g.op("Abs", self), [1], keepdims=True)
+    elif norm_type in (1, 2):
+        norm = g.reduce(f"ReduceL{int(norm_type)}", self, [1], keepdims=True)
+    else:
+        powers = g.reduce("ReduceSum", g.pow(g.op("Abs", self), norm_type), [1], keepdims=True)
+        norm = g.pow(powers, 1 / norm_type)
+    scaled = g.mul(self, g.div(g.const(max_norm, self.dtype), g.add(norm, 1e-7)))
+    count = indices.numel
+    never = g.full([self.shape[0]], False, torch.bool)
+    looked_up = g.scatter_elements(never, g.reshape(indices, [count]), g.full([count], True, torch.bool), 0)
+    return g.where(g.and_(g.unsqueeze(looked_up, [1]), g.greater(norm, max_norm)), scaled, self)
+
+
 # -- bags -----------------------------------------------------------------------------------------
 
 
@@ -44,7 +64,7 @@ def embedding_bag(
     sparse: bool = False,
     per_sample_weights: Tensor | None = None,
     include_last_offset: bool = False,
-    padding_idx: int | None = -1,
+    padding_idx: Size = -1,
 ) -> tuple[Tensor, None, None, None]:
     """embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, Tensor, Tensor, Tensor)
 
@@ -57,7 +77,7 @@ def embedding_bag(
     if include_last_offset:
         offsets = g.slice(offsets, [0], [-1], [0])
     used = None
-    if padding_idx is not None and padding_idx >= 0:
+    if not isinstance(padding_idx, int) or padding_idx >= 0:
         used = g.not_(g.equal(indices, padding_idx))
         neutral = neutral_element("max" if mode == MAX else "add", rows.dtype)
         rows = g.where(g.unsqueeze(used, [1]), rows, g.scalar(neutral, rows.dtype))
@@ -67,6 +87,28 @@ def embedding_bag(
     else:
         result = _reduce_bags(g, rows, used, offsets, mode)
     return result, None, None, None
+
+
+@lowering("aten::embedding_bag.padding_idx")
+def embedding_bag_with_padding(
+    g: Builder,
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    scale_grad_by_freq: bool,
+    mode: int,
+    sparse: bool,
+    per_sample_weights: Tensor | None,
+    include_last_offset: bool,
+    padding_idx: int | None,
+) -> tuple[Tensor, None, None, None]:
+    """embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)"""
+    padding: Size = -1
+    if padding_idx is not None:
+        padding = padding_idx if padding_idx >= 0 else weight.shape[0] + padding_idx
+    return embedding_bag(
+        g, weight, indices, offsets, False, mode, False, per_sample_weights, include_last_offset, padding
+    )
 
 
 def _common_length(offsets: Tensor, count: Size) -> int | None:
@@ -132,24 +174,42 @@ def segment_reduce(
     initial: Any = None,
 ) -> Tensor:
     """segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor"""
-    given = lengths if lengths is not None else offsets
-    if given is None or given.rank != 1 or axis % data.rank != 0:
-        raise LoweringError("segments along another axis than the first; reduce each part of the batch on its own")
-    given = g.cast(given, torch.int64)
-    if lengths is not None:
-        g.require(11, "CumSum")
-        starts, counts = g.op("CumSum", given, g.const(0, torch.int64), exclusive=1), given
-    else:
-        starts = g.slice(given, [0], [-1], [0])
-        counts = g.sub(g.slice(given, [1], [given.shape[0]], [0]), starts)
+    if lengths is None and offsets is None:
+        raise LoweringError("segments by indices; give their lengths or offsets")
+    axis %= data.rank
+    batch, size, rest = sizes.product(data.shape[:axis]), data.shape[axis], sizes.product(data.shape[axis + 1 :])
+    starts, ends = _bounds(g, lengths, offsets)
+    segments = starts.shape[-1]
+    starts, ends = (g.reshape(t, [batch, segments]) for t in (starts, ends))
     how = _SEGMENT[reduce]
-    begin = neutral_element(how, data.dtype) if initial is None else initial
-    shape = [starts.shape[0], *data.shape[1:]]
-    places = g.unsqueeze(_segments(g, starts, data.shape[0]), [1])
-    result = g.scatter_nd(g.full(shape, begin, data.dtype), places, data, how)
-    if reduce != "mean":
-        return result
-    counts = g.reshape(g.cast(counts, data.dtype), [shape[0], *[1] * (data.rank - 1)])
-    if initial is not None:
-        counts = g.extremum("Max", counts, g.const(1, data.dtype))
-    return g.div(result, counts)
+    neutral = neutral_element(how, data.dtype)
+    # The segment of each entry; what lies outside of all segments doesn't change the first one.
+    position = g.unsqueeze(g.range(0, size), [1])
+    first, last = g.unsqueeze(starts, [1]), g.unsqueeze(ends, [1])
+    within = g.and_(g.not_(g.less(position, first)), g.less(position, last))  # [batch, size, segments]
+    number = g.mul(g.cast(within, torch.int64), g.range(0, segments))
+    places = g.reduce("ReduceSum", number, [2])
+    places = g.add(places, g.mul(g.unsqueeze(g.range(0, batch), [1]), g.size(segments)))
+    inside = g.reshape(g.any(within, [2]), [batch * size, 1])
+    rows = g.where(inside, g.reshape(data, [batch * size, rest]), g.scalar(neutral, data.dtype))
+    begin = g.full([batch * segments, rest], neutral if initial is None else initial, data.dtype)
+    result = g.scatter_nd(begin, g.reshape(places, [batch * size, 1]), rows, how)
+    if reduce == "mean":
+        counts = g.reshape(g.cast(g.sub(ends, starts), data.dtype), [batch * segments, 1])
+        if initial is not None:
+            counts = g.extremum("Max", counts, g.const(1, data.dtype))
+        result = g.div(result, counts)
+    return g.reshape(result, [*data.shape[:axis], segments, *data.shape[axis + 1 :]])
+
+
+def _bounds(g: Builder, lengths: Tensor | None, offsets: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Where segments begin and end, along the last axis."""
+    if lengths is not None:
+        lengths = g.cast(lengths, torch.int64)
+        g.require(11, "CumSum")
+        ends = g.op("CumSum", lengths, g.const(lengths.rank - 1, torch.int64))
+        return g.sub(ends, lengths), ends
+    assert offsets is not None
+    offsets = g.cast(offsets, torch.int64)
+    axis = offsets.rank - 1
+    return g.slice(offsets, [0], [-1], [axis]), g.slice(offsets, [1], [INT64_MAX], [axis])

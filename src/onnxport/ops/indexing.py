@@ -18,7 +18,7 @@ from ..dims import Size
 from ..errors import LoweringError
 from ..lower.builder import Builder
 from ..lower.registry import lowering
-from ..lower.values import Tensor
+from ..lower.values import Number, Tensor
 
 Indices = Sequence[Tensor | None]
 MASKS = (torch.bool, torch.uint8)
@@ -193,6 +193,34 @@ def _put_where(g: Builder, x: Tensor, axis: int, mask: Tensor, values: Tensor, a
     if accumulate:
         values = g.op("Or", x, values) if x.dtype == torch.bool else g.add(x, values)
     return g.where(g.unsqueeze(mask, list(range(mask.rank, mask.rank + behind))), values, x)
+
+
+@lowering("aten::_unsafe_masked_index")
+def masked_index(g: Builder, self: Tensor, mask: Tensor, indices: Indices, fill: Number) -> Tensor:
+    """_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> Tensor
+
+    Positions may be out of bounds where the mask doesn't hold.
+    """
+    picked = index(g, self, _clamped(g, self, indices))
+    return g.where(mask, picked, g.scalar(fill, self.dtype))
+
+
+@lowering("aten::_unsafe_masked_index_put_accumulate")
+def masked_index_put(g: Builder, self: Tensor, mask: Tensor, indices: Indices, values: Tensor) -> Tensor:
+    """_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, Tensor values) -> Tensor"""
+    values = g.where(mask, values, g.scalar(0, values.dtype))
+    return index_put(g, self, _clamped(g, self, indices), values, accumulate=True)
+
+
+def _clamped(g: Builder, x: Tensor, indices: Indices) -> Indices:
+    """Positions within bounds."""
+    clamped: list[Tensor | None] = []
+    for position, size in zip(indices, x.shape):
+        if position is not None:
+            position = g.extremum("Min", g.cast(position, torch.int64), g.size(size - 1))
+            position = g.extremum("Max", position, g.size(-size))
+        clamped.append(position)
+    return clamped
 
 
 # -- along one axis -------------------------------------------------------------------------------

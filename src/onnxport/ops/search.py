@@ -87,7 +87,7 @@ def bincount(g: Builder, self: Tensor, weights: Tensor | None = None, minlength:
 def histc(g: Builder, self: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
     """histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor"""
     x = g.reshape(self, [self.numel])
-    low, high = _range(g, x, min, max)
+    low, high = _range(g, x, min, max, 1.0)
     inside = g.and_(g.greater_equal(x, low), g.less_equal(x, high))
     scaled = g.div(g.mul(g.sub(x, low), bins), g.sub(high, low))
     position = g.cast(g.where(inside, scaled, 0), torch.int64)
@@ -95,7 +95,7 @@ def histc(g: Builder, self: Tensor, bins: int = 100, min: Any = 0, max: Any = 0)
     return g.scatter_elements(g.full([bins], 0, x.dtype), position, g.cast(inside, x.dtype), 0, "add")
 
 
-def _range(g: Builder, x: Tensor, low: Any, high: Any) -> tuple[Tensor, Tensor]:
+def _range(g: Builder, x: Tensor, low: Any, high: Any, margin: float) -> tuple[Tensor, Tensor]:
     """The range of a histogram: as given or, if it is empty, that of the data, widened if that is empty too."""
     if low != high:
         return g.scalar(low, x.dtype), g.scalar(high, x.dtype)
@@ -103,8 +103,8 @@ def _range(g: Builder, x: Tensor, low: Any, high: Any) -> tuple[Tensor, Tensor]:
         first, last = g.scalar(low, x.dtype), g.scalar(high, x.dtype)
     else:
         first, last = g.reduce("ReduceMin", x, [0]), g.reduce("ReduceMax", x, [0])
-    same = g.cast(g.equal(first, last), x.dtype)
-    return g.sub(first, same), g.add(last, same)
+    more = g.mul(g.cast(g.equal(first, last), x.dtype), margin)
+    return g.sub(first, more), g.add(last, more)
 
 
 @lowering("aten::histogram.bin_ct")
@@ -125,8 +125,8 @@ def histogram_of_count(
 def _edges(g: Builder, x: Tensor, bins: int, low: float, high: float, given: bool) -> Tensor:
     """`bins + 1` evenly spaced numbers; each half is counted from its own end, as linspace does."""
     if given and low == high:
-        low, high = low - 1, high + 1
-    first, last = _range(g, x, low, high)
+        low, high = low - 0.5, high + 0.5
+    first, last = _range(g, x, low, high, 0.5)
     step = g.div(g.sub(last, first), bins)
     count = torch.arange(bins + 1)
     upper = g.add(first, g.mul(step, g.const(count.numpy(), x.dtype)))
