@@ -186,7 +186,7 @@ _handler.setFormatter(logging.Formatter("[onnxport] %(message)s"))
 
 def enable_log() -> None:
     """Write the exporter's log to stderr."""
-    _handler.setStream(sys.stderr)
+    _handler.stream = sys.stderr  # setStream would flush the old one, which may be closed
     if _handler not in log.handlers:
         log.addHandler(_handler)
     log.setLevel(logging.DEBUG)
