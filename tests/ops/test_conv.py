@@ -29,6 +29,11 @@ TRANSPOSED = [
     case("2d_groups", nn.ConvTranspose2d(4, 6, 3, groups=2, dilation=2), f32(2, 4, 8, 9)),
     case("3d", nn.ConvTranspose3d(2, 3, 2, stride=2), f32(2, 2, 3, 4, 5)),
     case("unbatched", nn.ConvTranspose2d(3, 4, 3, bias=False), f32(3, 5, 6)),
+    case(
+        "output_padding_beyond_stride",
+        nn.ConvTranspose2d(4, 4, 3, stride=(3, 2), padding=1, output_padding=(2, 3), groups=2, dilation=4),
+        f32(2, 4, 4, 4),
+    ),
 ]
 
 # Runtimes have no kernels for these dtypes: spelled out.

@@ -3,7 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.harness import LATEST, case, cases, check, f32, f64
+from tests.harness import LATEST, case, cases, check, f32, f64, i64
 
 
 def _reductions(name, function, *inputs, **more):
@@ -69,6 +69,9 @@ MARGINS = [
     *_reductions("triplet", F.triplet_margin_loss, f32(4, 3), f32(4, 3), f32(4, 3)),
     case("triplet_swap", lambda a, b, c: F.triplet_margin_loss(a, b, c, p=3, swap=True), f32(4, 3), f32(4, 3), f32(4, 3)),
     *_reductions("multilabel", F.multilabel_margin_loss, f32(2, 4), torch.tensor([[3, 0, -1, 1], [1, 1, 2, 0]]), opset=11),
+    case("ranking_ints", F.margin_ranking_loss, i64(4), i64(4), SIGNS),
+    case("cosine_ints", F.cosine_embedding_loss, i64(4, 3), i64(4, 3), SIGNS),
+    case("triplet_ints", F.triplet_margin_loss, i64(4, 3), i64(4, 3), i64(4, 3)),
     case("multilabel_1d", F.multilabel_margin_loss, f32(4), torch.tensor([3, 0, -1, 1]), opset=11),
 ]  # fmt: skip
 

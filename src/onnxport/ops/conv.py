@@ -141,8 +141,8 @@ def _transposed(
     dilations: list[int],
     groups: int,
 ) -> Tensor:
-    """ConvTranspose; in dtypes that it has no kernels for, a convolution of the input spread out by the strides."""
-    if has_kernels(x):
+    """ConvTranspose; where runtimes can't, a convolution of the input spread out by the strides."""
+    if has_kernels(x) and all(e < s for e, s in zip(extra, strides)):
         return g.op(
             "ConvTranspose", x, weight, bias, strides=strides, pads=padding * 2, dilations=dilations, group=groups,
             output_padding=extra if any(extra) else None,

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from ..lower.builder import Builder
-from ..lower.promotion import result_type
+from ..lower.promotion import float_type, result_type
 from ..lower.registry import lowering
 from ..lower.values import Tensor
 
@@ -259,8 +259,9 @@ def margin_ranking_loss(
 ) -> Tensor:
     """margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=Mean)
     -> Tensor"""
-    a, b, t = _together(g, input1, input2, target)
-    return reduced(g, _positive(g, g.add(g.mul(g.neg(t), g.sub(a, b)), g.scalar(margin, a.dtype))), reduction)
+    dtype = float_type(input1, input2, target)
+    a, b, t = (g.cast(x, dtype) for x in (input1, input2, target))
+    return reduced(g, _positive(g, g.add(g.mul(g.neg(t), g.sub(a, b)), margin)), reduction)
 
 
 @lowering("aten::cosine_embedding_loss")
@@ -275,7 +276,8 @@ def cosine_embedding_loss(
     def dot(a: Tensor, b: Tensor) -> Tensor:
         return g.reduce("ReduceSum", g.mul(a, b), axis)
 
-    a, b = _together(g, input1, input2)
+    dtype = float_type(input1, input2)
+    a, b = g.cast(input1, dtype), g.cast(input2, dtype)
     lengths = g.op("Sqrt", g.mul(g.add(dot(a, a), epsilon), g.add(dot(b, b), epsilon)))
     cosine = g.div(dot(a, b), lengths)
     alike = g.where(g.equal(target, 1), g.sub(1, cosine), 0)
@@ -297,6 +299,8 @@ def triplet_margin_loss(
 ) -> Tensor:
     """triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2.0,
     float eps=1e-06, bool swap=False, int reduction=Mean) -> Tensor"""
+    dtype = float_type(anchor, positive, negative)
+    anchor, positive, negative = (g.cast(x, dtype) for x in (anchor, positive, negative))
     near, far = _distance(g, anchor, positive, p, eps), _distance(g, anchor, negative, p, eps)
     if swap:
         far = g.extremum("Min", far, _distance(g, positive, negative, p, eps))
@@ -341,7 +345,7 @@ def multi_margin_loss(
 @lowering("aten::multilabel_margin_loss")
 def multilabel_margin_loss(g: Builder, self: Tensor, target: Tensor, reduction: int = MEAN) -> Tensor:
     """multilabel_margin_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor"""
-    rows, count = (self.shape[0] if self.rank == 2 else 1), self.shape[-1]
+    rows, count = (self.shape[0] if self.rank == 2 else 1), (self.shape[-1] if self.rank else 1)
     x, labels = g.reshape(self, [rows, count]), g.reshape(target, [rows, count])
     # The labels of a row end at the first negative one: none before it is negative.
     ends = g.cast(g.less(labels, 0), torch.int32)

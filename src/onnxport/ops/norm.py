@@ -48,6 +48,8 @@ def batch_norm(
 ) -> Tensor:
     """batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training,
     float momentum, float eps, bool cudnn_enabled) -> Tensor"""
+    if input.rank < 2:  # PyTorch takes it if it is empty
+        return input
     if training or running_mean is None or running_var is None:
         others = [i for i in range(input.rank) if i != 1]
         return _affine(g, _with_statistics(g, input, others, eps)[0], weight, bias)
