@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 def capture(model: Any, args: Any, kwargs: Mapping[str, Any] | None, options: Options) -> Program:
     """Capture a model by the front end for its type."""
+    from . import torchscript
     from .exported_program import read
     from .inputs import normalize
     from .trace import trace
@@ -22,6 +23,8 @@ def capture(model: Any, args: Any, kwargs: Mapping[str, Any] | None, options: Op
     if isinstance(model, torch.export.ExportedProgram):
         return read(model)
     positional, named = normalize(args, kwargs)
+    if isinstance(model, (torch.jit.ScriptModule, torch.jit.ScriptFunction)):
+        return torchscript.read(model, positional, named)
     if not isinstance(model, torch.nn.Module) and not callable(model):
         raise TypeError(
             f"model must be an nn.Module, a scripted module or function, or an ExportedProgram, not {type(model).__name__}"

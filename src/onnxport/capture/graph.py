@@ -19,23 +19,29 @@ from . import bools
 
 # Frames in these folders are not the user's.
 _INNER = (os.path.dirname(torch.__file__) + os.sep, os.path.dirname(os.path.dirname(__file__)) + os.sep)
-_FRAME = re.compile(r"^(?P<file>.+?)(?:\((?P<line>\d+)\)|:(?P<line2>\d+):\d+)(?:: (?P<function>.*))?$")
+_FRAME = re.compile(
+    r"^(?:File \"(?P<file3>.+?)\", line (?P<line3>\d+)"
+    r"|(?P<file>.+?)(?:\((?P<line>\d+)\)|:(?P<line2>\d+):\d+)(?:: (?P<function>.*))?)$"
+)
 
 
 class GraphReader:
     """Turns blocks of `torch._C` nodes into blocks of a `Program`.
 
-    `leaf` may take over a node (module attributes, calls): it returns True if it did.
+    `leaf` may take over a node (module attributes, calls): it returns True if it did, or the node that stands for
+    it. With `hierarchy`, the scope of a node is read from the calls that were inlined, not from its scope name.
     """
 
     def __init__(
         self,
         scope_of: Callable[[str], str] = lambda name: name,
-        leaf: Callable[[Any, GraphReader], bool] | None = None,
+        leaf: Callable[[Any, GraphReader], Node | bool] | None = None,
+        hierarchy: bool = False,
     ) -> None:
         self.operands: dict[Any, Operand] = {}  # torch._C.Value -> what stands for it
         self.scope_of = scope_of
         self.leaf = leaf
+        self.hierarchy = hierarchy
         self._scopes: dict[str, str] = {}
         self._schemas: dict[tuple[Any, ...], Schema | None] = {}
 
@@ -52,8 +58,12 @@ class GraphReader:
             if kind == "prim::Constant":
                 output = node.output()
                 self.operands[output] = _constant(node, output)
-            elif self.leaf is None or not self.leaf(node, self):
+                continue
+            taken = False if self.leaf is None else self.leaf(node, self)
+            if taken is False:
                 into.append(self.node(kind, node))
+            elif isinstance(taken, Node):
+                into.append(taken)
 
     def define(self, value: Any, type: str | None = None) -> Value:
         """A new `Value` for a `torch._C.Value`."""
@@ -73,17 +83,14 @@ class GraphReader:
             outputs = [self.define(node.output(), "Tensor")]
         else:
             outputs = [self.define(v) for v in node.outputs()]
-        scope_name = node.scopeName()
-        scope = self._scopes.get(scope_name)
-        if scope is None:
-            scope = self._scopes[scope_name] = self.scope_of(scope_name)
+        scope = self.scope(node)
         result = Node(
             schema.full_name if schema is not None else kind,
             inputs,
             outputs,
             schema=schema,
             scope=scope,
-            location=lambda: location(scope, node.sourceRange()),
+            location=self.location(node),
         )
         if kind == "prim::PythonOp":
             self._python_op(node, result)
@@ -91,6 +98,18 @@ class GraphReader:
             result.blocks = tuple(self.block(b) for b in node.blocks())
             result.attributes = {name: _attribute(node, name) for name in node.attributeNames()}
         return result
+
+    def scope(self, node: Any) -> str:
+        """The path of the module that a node comes from."""
+        name = node.getModuleHierarchy() if self.hierarchy else node.scopeName()
+        scope = self._scopes.get(name)
+        if scope is None:
+            scope = self._scopes[name] = self.scope_of(name)
+        return scope
+
+    def location(self, node: Any) -> Callable[[], Location]:
+        scope = self.scope(node)
+        return lambda: location(scope, node.sourceRange())
 
     def schema(self, kind: str, node: Any, inputs: list[Operand]) -> Schema | None:
         """The schema of a node; the text is asked for once for each kind and types of its inputs."""
@@ -131,6 +150,8 @@ def tensor_type(type: Any) -> TensorType | None:
 def _constant(node: Any, output: Any) -> Operand:
     if not node.hasAttributes():
         return None
+    if output.type().kind() == "FunctionType":
+        return None  # the callee of a call that was inlined
     return bools.restored(output.toIValue(), output)
 
 
@@ -147,11 +168,11 @@ def location(scope: str, source: str) -> Location:
     """
     frames = [m for m in map(_FRAME.match, (line.strip() for line in source.splitlines())) if m]
     for match in frames:
-        if not match["file"].startswith(_INNER):
+        if not (match["file"] or match["file3"]).startswith(_INNER):
             return _location(scope, match, source)
     return _location(scope, frames[0], source) if frames else Location(scope)
 
 
 def _location(scope: str, match: re.Match[str], source: str) -> Location:
-    file, line = match["file"].removeprefix('File "').rstrip('"'), match["line"] or match["line2"]
+    file, line = match["file"] or match["file3"], match["line"] or match["line2"] or match["line3"]
     return Location(scope, f"{file}:{line}", code=source)

@@ -18,8 +18,8 @@ from ..errors import LoweringError, OnnxExporterWarning, OpsetError, Unsupported
 from ..program import Block, Node, Operand, Program, Schema, Value
 from . import registry, views
 from .builder import Builder
-from .storage import Journal, Ref
-from .values import Tensor, describe
+from .storage import Appending, Cell, Journal, OnlyAppends, Ref
+from .values import MISSING, Maybe, Sequence, Tensor, Unclear, describe
 
 Special = Callable[["Evaluator", Node], None]
 
@@ -38,11 +38,6 @@ def special(*ops: str) -> Callable[[Special], Special]:
     return add
 
 
-class Missing:
-    """Stands for the result of an op that has no lowering, so that the others can still be looked at."""
-
-
-MISSING = Missing()
 Resolver = Callable[[Node, Builder], registry.Lowering | None]
 Observer = Callable[[Node, list[Any]], None]
 
@@ -66,7 +61,12 @@ class Evaluator:
         self.env: dict[Value, Any] = {}
         self.journal: Journal | None = None
         self.missing: dict[str, list[Node]] = {}
-        self.mutates = any(node.schema is not None and node.schema.mutates for node in program.block.walk())
+        self.mutates = any(
+            (node.schema is not None and node.schema.mutates) or node.op == "prim::SetAttr"
+            for node in program.block.walk()
+        )
+        self.state = Cell({})  # attributes of the model that the program writes
+        self.written_state: list[str] = []
         self._constants: dict[int, tuple[torch.Tensor, Any]] = {}
 
     # -- programs and blocks ----------------------------------------------------------------------
@@ -80,6 +80,7 @@ class Evaluator:
             self.env[value] = self.hold(self.g.weight(weight.name, weight.tensor), weight)
         for value, given, declared in zip(self.program.block.parameters, inputs, self.program.inputs):
             self.env[value] = self.hold(given, declared)
+        self.state = Cell({path: self.attribute(x) for path, x in self.program.state.items()})
         results = [self.resolved(x) for x in self.run(self.program.block)]
         self.raise_missing()
         self._warn_of_writes()
@@ -91,8 +92,13 @@ class Evaluator:
             self.node(node)
         return [self.operand(x) for x in block.returns]
 
+    @property
+    def depth(self) -> int:
+        """Of the body being evaluated; 0 in the main graph."""
+        return 0 if self.journal is None else self.journal.depth
+
     def node(self, node: Node) -> None:
-        handler = SPECIALS.get(node.op)
+        handler = SPECIALS.get(node.op) or SPECIALS.get(node.op.partition(".")[0])
         before, self.g.origin = self.g.origin, node
         try:
             if handler is not None:
@@ -113,8 +119,13 @@ class Evaluator:
         names = (
             [a.name for a in node.schema.arguments] if node.schema else [f"input {i}" for i in range(len(node.inputs))]
         )
-        shown = [f"{name} {describe(self.resolved(self.operand(x)))}" for name, x in zip(names, node.inputs)]
-        return "   ".join(shown)
+        return "   ".join(f"{name} {self._shown(x)}" for name, x in zip(names, node.inputs))
+
+    def _shown(self, operand: Operand) -> str:
+        try:
+            return describe(self.resolved(self.operand(operand)))
+        except (LoweringError, OnlyAppends):
+            return "?"
 
     # -- ops --------------------------------------------------------------------------------------
 
@@ -125,6 +136,9 @@ class Evaluator:
         if any(x is MISSING for x in arguments):
             self.note_missing(node, only_if_unknown=True)
             return self.bind(node, [MISSING] * len(node.outputs))
+        for x in arguments:
+            if isinstance(x, Maybe):
+                raise LoweringError(f"{x} is used where it may be None; check `is not None` before")
         lower = self.lowering(node, arguments)
         if lower is None:
             self.note_missing(node)
@@ -158,18 +172,37 @@ class Evaluator:
         if not self.mutates:
             return value
         if isinstance(value, Tensor):
-            ref = Ref(value, depth=0 if self.journal is None else self.journal.depth)
+            ref = Ref(value, depth=self.depth)
             ref.weight = weight
             return ref
-        if isinstance(value, (list, tuple)):
-            return type(value)(self.hold(v, weight) for v in value) if not hasattr(value, "_fields") else value
-        return value
+        if isinstance(value, tuple):
+            return tuple(self.hold(v, weight) for v in value)
+        if isinstance(value, list):
+            return Cell([self.hold(v, weight) for v in value], self.depth)
+        if isinstance(value, dict):
+            return Cell({k: self.hold(v, weight) for k, v in value.items()}, self.depth)
+        return Cell(value, self.depth) if isinstance(value, Sequence) else value
+
+    def attribute(self, operand: Operand) -> Any:
+        """A list, dict or other attribute of the model, held so that it can be written."""
+        if isinstance(operand, (list, tuple)):
+            parts = [self.attribute(x) for x in operand]
+            return tuple(parts) if isinstance(operand, tuple) else Cell(parts)
+        if isinstance(operand, dict):
+            return Cell({k: self.attribute(x) for k, x in operand.items()})
+        return self.operand(operand)
 
     def resolved(self, value: Any) -> Any:
         """The present content of what references refer to."""
         kind = value.__class__
         if kind is Ref:
-            return value.read()
+            return value.read(self.journal)
+        if kind is Cell:
+            return self.resolved(value.content)
+        if kind is Unclear:
+            raise LoweringError(value.reason)
+        if kind is Appending:
+            raise OnlyAppends(value.cell)
         if kind is list or kind is tuple:
             return kind(self.resolved(v) for v in value)
         if kind is dict:
@@ -189,13 +222,16 @@ class Evaluator:
     def _constant(self, tensor: torch.Tensor) -> Any:
         found = self._constants.get(id(tensor))
         if found is None:
-            value = Tensor(tensor.dtype, tuple(tensor.shape), source=tensor.detach())
-            found = self._constants[id(tensor)] = (tensor, self.hold(value, "constant"))
+            value: Any = Tensor(tensor.dtype, tuple(tensor.shape), source=tensor.detach())
+            if self.mutates:
+                value = Ref(value)  # as old as the model, wherever it is met first
+                value.weight = "constant"
+            found = self._constants[id(tensor)] = (tensor, value)
         return found[1]
 
     def write(self, ref: Ref, new: Tensor) -> None:
         """Write to a reference as the op that changes it would: dtype and sizes stay those of the target."""
-        old = ref.read()
+        old = ref.read(self.journal)
         new = self.g.cast(new, old.dtype)
         if new.dims != old.dims:
             new = self.g.expand(new, old.shape) if new.rank <= old.rank else self.g.reshape(new, old.shape)
@@ -230,10 +266,14 @@ class Evaluator:
     ) -> Any:
         if isinstance(result, (list, tuple)):
             made = [
-                Ref(r, base, views.step(self.g, name, lower, arguments, position, i), base.depth)
+                Ref(r, base, views.step(self.g, name, lower, arguments, position, i), self.depth)
                 for i, r in enumerate(result)
             ]
-            return made if isinstance(result, list) else tuple(made)
+            return Cell(made, self.depth) if isinstance(result, list) else tuple(made)
+        if isinstance(result, Sequence):
+            cell = Cell(result, self.depth)
+            base.rival(cell)
+            return cell
         same = result is arguments[position]
         if name in views.COPIES_UNLESS_SAME:
             copies = not same or (name == "aten::contiguous" and not views.is_contiguous(base.steps))
@@ -243,7 +283,7 @@ class Evaluator:
             return self.hold(result)
         if same:
             return base
-        return Ref(result, base, views.step(self.g, name, lower, arguments, position, None), base.depth)
+        return Ref(result, base, views.step(self.g, name, lower, arguments, position, None), self.depth)
 
     def _written(self, schema: Schema, held: list[Any], results: list[Any]) -> list[Any]:
         """Write the results of a mutating op to the arguments that its schema says it writes."""
@@ -252,10 +292,11 @@ class Evaluator:
         remaining = list(results)
         for target in targets:
             new = remaining.pop(0) if remaining else None
+            content = target.content if isinstance(target, Cell) else target
             if isinstance(target, Ref) and isinstance(new, Tensor):
                 self.write(target, new)
-            elif isinstance(target, list) and isinstance(new, list):
-                for ref, tensor in zip(target, new):
+            elif isinstance(content, list) and isinstance(new, list):
+                for ref, tensor in zip(content, new):
                     self.write(ref, tensor)
             else:
                 raise LoweringError(f"writes to {describe(target)}, which can't be written to here")
@@ -267,8 +308,8 @@ class Evaluator:
         written = [
             ref.weight.name
             for ref in self.env.values()
-            if isinstance(ref, Ref) and ref.parent is None and ref.version and hasattr(ref.weight, "name")
-        ]
+            if isinstance(ref, Ref) and ref.parent is None and ref.writes and hasattr(ref.weight, "name")
+        ] + self.written_state
         if written:
             warnings.warn(
                 f"the model writes to {', '.join(dict.fromkeys(written))}; the exported model computes with the new "
@@ -281,7 +322,12 @@ class Evaluator:
 
     def note_missing(self, node: Node, *, only_if_unknown: bool = False) -> None:
         if only_if_unknown:
-            if node.op in SPECIALS or registry.find(node.op) or (self.resolve and self.resolve(node, self.g)):
+            if (
+                node.op in SPECIALS
+                or node.op.partition(".")[0] in SPECIALS
+                or registry.find(node.op)
+                or (self.resolve and self.resolve(node, self.g))
+            ):
                 return
             if node.schema is not None and node.schema.mutates and registry.find(_functional(node.schema)):
                 return
@@ -300,7 +346,11 @@ class Evaluator:
 
 def builtin(node: Node, arguments: Iterable[Any]) -> registry.Lowering | None:
     """The lowering in the registry for a node with these arguments."""
-    find = registry.find_complex if any(_is_complex(a) for a in arguments) else registry.find
+    find = registry.find
+    if any(isinstance(a, Sequence) for a in arguments):
+        find = registry.find_sequence
+    elif any(_is_complex(a) for a in arguments):
+        find = registry.find_complex
     found = find(node.op)
     if found is None and node.schema is not None and node.schema.mutates:
         found = find(_functional(node.schema))

@@ -8,7 +8,7 @@ from typing import Any
 import onnx_ir as ir
 
 # Ops whose outputs beyond the first can't be left out.
-NEED_ALL_OUTPUTS = frozenset({"DynamicQuantizeLinear", "Split", "TopK"})
+NEED_ALL_OUTPUTS = frozenset({"DynamicQuantizeLinear", "If", "Loop", "Split", "TopK"})
 
 
 def prune(nodes: Sequence[ir.Node], outputs: Sequence[ir.Value]) -> list[ir.Node]:
@@ -73,6 +73,9 @@ def _name_nodes(nodes: Sequence[ir.Node], names: _Names, origins: Mapping[ir.Nod
                 body = attribute.as_graph()
                 for value in body.inputs:
                     value.name = names.new(value.name or "carried", first=value.name is not None)
+                for inner in body:
+                    for value in inner.outputs:
+                        value.name = None  # a graph names values on its own, uniquely in itself only
                 _name_nodes(list(body), names, origins)
 
 

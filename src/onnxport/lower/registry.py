@@ -14,6 +14,7 @@ _F = TypeVar("_F", bound=Lowering)
 
 _LOWERINGS: dict[str, Lowering] = {}
 _COMPLEX: dict[str, Lowering] = {}
+_SEQUENCE: dict[str, Lowering] = {}
 
 
 def lowering(*names: str) -> Callable[[_F], _F]:
@@ -29,6 +30,11 @@ def lowering(*names: str) -> Callable[[_F], _F]:
 def complex_lowering(*names: str) -> Callable[[_F], _F]:
     """Register what is called instead of the `lowering` when an argument is a complex tensor."""
     return _register(_COMPLEX, names)
+
+
+def sequence_lowering(*names: str) -> Callable[[_F], _F]:
+    """Register what is called instead of the `lowering` when an argument is a list of unknown length."""
+    return _register(_SEQUENCE, names)
 
 
 def _register(table: dict[str, Lowering], names: tuple[str, ...]) -> Callable[[_F], _F]:
@@ -50,6 +56,11 @@ def find(name: str) -> Lowering | None:
 def find_complex(name: str) -> Lowering | None:
     """Likewise, for complex arguments."""
     return _COMPLEX.get(name) or _COMPLEX.get(name.partition(".")[0])
+
+
+def find_sequence(name: str) -> Lowering | None:
+    """Likewise, for lists of unknown length; the usual lowering if there is no other."""
+    return _SEQUENCE.get(name) or _SEQUENCE.get(name.partition(".")[0]) or find(name)
 
 
 def names() -> frozenset[str]:

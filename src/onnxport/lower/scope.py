@@ -6,6 +6,7 @@ from typing import Any
 
 import onnx_ir as ir
 
+from ..dims import Dim
 from .values import Tensor
 
 
@@ -15,7 +16,7 @@ class Scope:
     A body sees the nodes of the scopes around it, never the reverse: an equal node is shared inwards only.
     """
 
-    __slots__ = ("depth", "inputs", "nodes", "parent", "sizes", "table")
+    __slots__ = ("depth", "inputs", "ints", "nodes", "parent", "sizes", "table")
 
     def __init__(self, parent: Scope | None = None) -> None:
         self.parent = parent
@@ -23,6 +24,7 @@ class Scope:
         self.inputs: list[ir.Value] = []
         self.nodes: list[ir.Node] = []
         self.table: dict[Any, tuple[Tensor, ...]] = {}
+        self.ints: dict[int, tuple[Tensor, Dim]] = {}  # by the identity of tensors: the symbol of their content
         self.sizes: dict[str, SizeSource] = {}  # symbols of `Dim`s that this scope defines
 
     def find(self, key: Any) -> tuple[Tensor, ...] | None:
@@ -31,6 +33,15 @@ class Scope:
             found = scope.table.get(key)
             if found is not None:
                 return found
+            scope = scope.parent
+        return None
+
+    def int_of(self, tensor: Tensor) -> Dim | None:
+        """The symbol that stands for the content of a tensor, if there is one here."""
+        scope: Scope | None = self
+        while scope is not None:
+            if id(tensor) in scope.ints:
+                return scope.ints[id(tensor)][1]
             scope = scope.parent
         return None
 

@@ -1,11 +1,17 @@
-"""Tensors that can be written to: storages, views of them, and versions.
+"""What can be written to: storages of tensors, views of them, lists and other containers.
 
 A program that mutates is evaluated on references instead of tensors. A `Ref` is either a storage of its own
 or a view: the reference it looks at, and the step (a view op with its arguments) that leads there. Writing to
 a view writes the storage through the inverse steps and counts its version up; a reference whose version
 is old replays its steps when it is read next. So `v = y[0]; y.add_(1); return v * 2` reads the new `y`.
 
-The journal of a frame (the body of an If or Loop) remembers what outer storages held before it wrote them.
+A `Cell` is the identity of a list, dict or object: two names of one list are one cell.
+
+The journal of a frame (the body of an If or Loop) remembers what storages and cells older than it held before it
+wrote them, and which older views were computed anew inside of it (their tensors can't be used outside).
+
+Where it is not known whether two references share memory (the branches of an If return one or the other), they
+are *rivals*: reading the one after a write to the other is an error.
 """
 
 from __future__ import annotations
@@ -14,6 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ..errors import LoweringError
 from .values import Tensor
 
 
@@ -29,10 +36,41 @@ class Step:
     inverse: Callable[[Tensor, Tensor], Tensor]
 
 
+class Journal:
+    """What a frame changed of what is older than itself."""
+
+    __slots__ = ("before", "depth", "replayed")
+
+    def __init__(self, depth: int) -> None:
+        self.depth = depth
+        self.before: dict[Ref | Cell, Any] = {}  # contents before the first write, in the order of the writes
+        self.replayed: set[Ref] = set()
+
+    def undo(self) -> None:
+        """Everything as it was before the frame."""
+        for held, content in self.before.items():
+            held.restore(content)
+        for view in self.replayed:
+            view.version = -1  # replayed anew where it is read next
+
+
 class Ref:
     """A reference to a tensor that may be written to."""
 
-    __slots__ = ("depth", "parent", "root", "step", "tensor", "version", "weight")
+    __slots__ = (
+        "depth",
+        "listed",
+        "parent",
+        "place",
+        "rivals",
+        "root",
+        "step",
+        "tensor",
+        "unsure",
+        "version",
+        "weight",
+        "writes",
+    )
 
     def __init__(self, tensor: Tensor, parent: Ref | None = None, step: Step | None = None, depth: int = 0) -> None:
         self.tensor = tensor
@@ -40,28 +78,74 @@ class Ref:
         self.step = step
         self.root: Ref = self if parent is None else parent.root
         self.version: int = 0 if parent is None else self.root.version
+        self.writes: int = 0  # as `version`, but what is undone doesn't count
         self.depth = depth  # of the frame that made it
         self.weight: Any = None  # what of the model or its arguments this storage is, if anything
+        self.rivals: list[Ref | Cell] = []
+        self.unsure = ""  # why the content isn't known any more
+        self.listed = False  # whether a list, dict or object holds it
+        self.place: tuple[Cell, Any] | None = None  # the list of unknown length, and the index, that it was read from
 
-    def read(self) -> Tensor:
+    def read(self, journal: Journal | None = None) -> Tensor:
         """The tensor as it is now."""
+        if self.root.unsure:
+            raise LoweringError(self.root.unsure)
         if self.version != self.root.version:
             assert self.parent is not None and self.step is not None
-            self.tensor = self.step.forward(self.parent.read())
+            self.tensor = self.step.forward(self.parent.read(journal))
             self.version = self.root.version
+            if journal is not None and self.depth < journal.depth:
+                journal.replayed.add(self)
         return self.tensor
 
     def write(self, new: Tensor, journal: Journal | None = None) -> None:
         """Replace the content; sizes and dtype stay."""
         if self.parent is None:
-            if journal is not None and self.depth < journal.depth:
-                journal.before.setdefault(self, self.tensor)
-            self.version += 1
+            self.set(new, journal)
+            if self.place is not None:
+                self.place[0].doubt(
+                    "an element of a list of unknown length was written in place; assign it: `items[i] = items[i] + 1`",
+                    journal,
+                )
+            for rival in self.rivals:
+                rival.doubt(
+                    "it is not known at export whether this tensor shares its memory with another one that was written to "
+                    "in place (an If, a Loop or a reshape gives the one or the other); clone() one of them before the write",
+                    journal,
+                )
         else:
             assert self.step is not None
-            self.parent.write(self.step.inverse(self.parent.read(), new), journal)
+            self.parent.write(self.step.inverse(self.parent.read(journal), new), journal)
             self.version = self.root.version
+            self.tensor = new
+            if journal is not None and self.depth < journal.depth:
+                journal.replayed.add(self)
+
+    def set(self, new: Tensor, journal: Journal | None = None) -> None:
+        """Other content for a storage, that no rival minds."""
+        if journal is not None and self.depth < journal.depth:
+            journal.before.setdefault(self, (self.tensor, self.unsure, self.writes))
+        self.version += 1
+        self.writes += 1
         self.tensor = new
+
+    def doubt(self, reason: str, journal: Journal | None = None) -> None:
+        """The content isn't known any more."""
+        root = self.root
+        if journal is not None and root.depth < journal.depth:
+            journal.before.setdefault(root, (root.tensor, root.unsure, root.writes))
+        root.unsure = reason
+
+    def rival(self, other: Ref | Cell) -> None:
+        """It and the other may share memory, or not."""
+        if isinstance(other, Ref):
+            other = other.root
+            other.rivals.append(self.root)
+        self.root.rivals.append(other)
+
+    def restore(self, content: Any) -> None:
+        self.tensor, self.unsure, self.writes = content
+        self.version += 1
 
     @property
     def steps(self) -> list[str]:
@@ -69,11 +153,52 @@ class Ref:
         return [] if self.parent is None or self.step is None else [*self.parent.steps, self.step.name]
 
 
-class Journal:
-    """What a frame changed of storages older than itself."""
+class Appending:
+    """The content of a list while the body of a Loop is evaluated that may only append to it."""
 
-    __slots__ = ("before", "depth")
+    __slots__ = ("cell", "items")
 
-    def __init__(self, depth: int) -> None:
+    def __init__(self, cell: Cell, items: tuple[Any, ...] = ()) -> None:
+        self.cell = cell
+        self.items = items
+
+
+class OnlyAppends(Exception):
+    """A list that was taken to be only appended to is used in another way."""
+
+    def __init__(self, cell: Cell) -> None:
+        super().__init__("a list is not only appended to")
+        self.cell = cell
+
+
+class Cell:
+    """A list, dict or object: `content` is a list, a dict (of attributes too), or a `Sequence`.
+
+    Content is replaced, never changed in place.
+    """
+
+    __slots__ = ("_content", "depth", "unsure")
+
+    def __init__(self, content: Any, depth: int = 0) -> None:
+        self._content = content
         self.depth = depth
-        self.before: dict[Ref, Tensor] = {}
+        self.unsure = ""  # why the content isn't known any more
+
+    @property
+    def content(self) -> Any:
+        if self.unsure:
+            raise LoweringError(self.unsure)
+        return self._content
+
+    def put(self, content: Any, journal: Journal | None = None) -> None:
+        if journal is not None and self.depth < journal.depth:
+            journal.before.setdefault(self, (self._content, self.unsure))
+        self._content = content
+
+    def doubt(self, reason: str, journal: Journal | None = None) -> None:
+        if journal is not None and self.depth < journal.depth:
+            journal.before.setdefault(self, (self._content, self.unsure))
+        self.unsure = reason
+
+    def restore(self, content: Any) -> None:
+        self._content, self.unsure = content

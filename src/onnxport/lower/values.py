@@ -7,6 +7,7 @@ time are `Scalar`s, which refuse to be used as Python numbers.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NoReturn, Union
 
 import numpy as np
@@ -132,6 +133,81 @@ class Scalar:
     def __repr__(self) -> str:
         return f"{self.kind.__name__} known at run time"
 
+
+class Sequence:
+    """A list whose length is known only at run time: of tensors of one dtype, or of numbers.
+
+    `rows` holds the elements along its first axis, where all have the same sizes; numbers always do. Otherwise
+    `value` is an ONNX sequence. `dims` are the sizes of each element: None for one that differs from element to
+    element, or for all if even their number does.
+    """
+
+    __slots__ = ("dims", "dtype", "held", "kind", "rows", "value")
+
+    def __init__(
+        self,
+        kind: type,
+        dtype: torch.dtype,
+        dims: tuple[Size | None, ...] | None,
+        *,
+        rows: Tensor | None = None,
+        value: ir.Value | None = None,
+        held: tuple[Any, ...] = (),
+    ) -> None:
+        self.kind = kind  # Tensor, int, float or bool
+        self.dtype = dtype
+        self.dims = dims
+        self.rows = rows
+        self.value = value
+        self.held = held  # references put in, with their versions: the list holds them, not their content of then
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise LoweringError(
+            "the length of a list is known only at run time, but must be known here; "
+            "stack the list to a tensor, or make its length a constant"
+        )
+
+    __len__ = __iter__ = __bool__ = __getitem__ = _refuse
+
+    def __repr__(self) -> str:
+        return f"List[{self.kind.__name__}] of a length known at run time"
+
+
+class Maybe:
+    """A value that is None in some runs of the exported model: `present` is a bool `Scalar`."""
+
+    __slots__ = ("present", "value")
+
+    def __init__(self, present: Scalar, value: Any) -> None:
+        self.present = present
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"{describe(self.value)} or None"
+
+
+@dataclass(frozen=True, slots=True)
+class Unclear:
+    """A value that can't be had in the exported model; using it is the error."""
+
+    reason: str
+
+
+class Missing:
+    """Stands for the result of an op that has no lowering, so that the others can still be looked at."""
+
+
+MISSING = Missing()
+
+
+class Uninitialized:
+    """The value of a name that has none yet, where control flow can't use it."""
+
+    def __repr__(self) -> str:
+        return "<uninitialized>"
+
+
+UNINITIALIZED = Uninitialized()
 
 Number = Union[bool, int, float, complex, Dim, Scalar]
 

@@ -164,6 +164,7 @@ class Program:
     name: str = "main_graph"
     modules: dict[str, str] = field(default_factory=dict)  # scope -> class name of the module there
     front_end: str = "trace"  # "trace", "script" or "exported"
+    state: dict[str, Operand] = field(default_factory=dict)  # attributes that the program writes, by path
     keep_alive: Any = None  # whatever lazily read types and locations refer to
 
 

@@ -1,0 +1,121 @@
+"""Inputs and outputs of the model: tensors, numbers and lists of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from ..dims import Dim, Size
+from ..dtypes import real_of
+from ..errors import LoweringError
+from ..program.ir import Input
+from . import listing
+from .builder import Builder
+from .values import Scalar, Tensor, describe
+from .values import Sequence as ListValue
+
+_NUMBERS: dict[type, torch.dtype] = {bool: torch.bool, int: torch.int64, float: torch.float32}
+
+# -- inputs ---------------------------------------------------------------------------------------
+
+
+def input_value(g: Builder, declared: Input, name: str, labels: Mapping[int, str]) -> Any:
+    """The value of an input, and its ONNX value appended to the graph's inputs."""
+    example = declared.example
+    if isinstance(example, torch.Tensor):
+        dims = [g.symbol(labels[i]) if i in labels else int(d) for i, d in enumerate(example.shape)]
+        return tensor_input(g, name, example.dtype, dims)
+    if isinstance(example, (bool, int, float)):
+        return listing.number(type(example), tensor_input(g, name, _NUMBERS[type(example)], []), g)
+    if isinstance(example, list) and example:
+        if isinstance(example[0], torch.Tensor):
+            return _tensors_input(g, name, example, labels)
+        return _numbers_input(g, name, example, labels)
+    raise LoweringError(f"an input of type {type(example).__name__} can't be an input of the graph")
+
+
+def tensor_input(g: Builder, name: str, dtype: torch.dtype, dims: Sequence[Size]) -> Tensor:
+    """A graph input; a complex one is real with a trailing axis of 2."""
+    stored = real_of(dtype) if dtype.is_complex else dtype
+    value = g.value_of(name, stored, [*dims, 2] if dtype.is_complex else dims)
+    g.root.inputs.append(value)
+    tensor = Tensor(dtype, tuple(dims), value)
+    g.declare(tensor)
+    return tensor
+
+
+def _tensors_input(g: Builder, name: str, example: list[torch.Tensor], labels: Mapping[int, str]) -> ListValue:
+    """A list of tensors: an ONNX sequence of any length. Axes with a label differ from element to element."""
+    g.require(11, "a list of tensors among the inputs")
+    first = example[0]
+    if any(t.dtype != first.dtype for t in example):
+        raise LoweringError(f"the tensors of the list {name!r} differ in dtype; pass them one by one")
+    dims: tuple[Size | None, ...] | None = None
+    if all(t.dim() == first.dim() for t in example):
+        dims = tuple(
+            int(d) if i not in labels and all(t.shape[i] == d for t in example) else None
+            for i, d in enumerate(first.shape)
+        )
+    value = listing.sequence_value(first.dtype, name)
+    g.root.inputs.append(value)
+    return ListValue(Tensor, first.dtype, dims, value=value)
+
+
+def _numbers_input(g: Builder, name: str, example: list[Any], labels: Mapping[int, str]) -> Any:
+    """A list of numbers: a vector; of the example's length, if its axis has no label."""
+    kind = float if any(isinstance(x, float) for x in example) else type(example[0])
+    vector = tensor_input(g, name, _NUMBERS[kind], [g.symbol(labels[0]) if labels else len(example)])
+    if labels:
+        wide = {float: torch.float64}.get(kind, _NUMBERS[kind])
+        return ListValue(kind, wide, (), rows=g.cast(vector, wide))
+    return [listing.number(kind, g.gather(vector, i, 0), g) for i in range(len(example))]
+
+
+# -- outputs --------------------------------------------------------------------------------------
+
+
+def flatten(results: list[Any], names: list[str | None]) -> tuple[list[Any], list[str | None]]:
+    """Results without their structure: elements of lists and tuples, values of dicts; None is no output.
+
+    Keys of dicts name what has no name yet.
+    """
+    flat: list[Any] = []
+    found: list[str | None] = []
+
+    def add(value: Any, name: str | None) -> None:
+        if isinstance(value, (list, tuple)):
+            for i, part in enumerate(value):
+                add(part, f"{name}.{i}" if name else None)
+        elif isinstance(value, dict):
+            for key, part in value.items():
+                add(part, f"{name}.{key}" if name else str(key))
+        elif value is not None and not isinstance(value, str):
+            flat.append(value)
+            found.append(name)
+
+    for i, result in enumerate(results):
+        add(result, names[i] if i < len(names) else None)
+    return flat, found
+
+
+def output_value(g: Builder, result: Any) -> Tensor | ListValue:
+    """A result as a tensor of the graph, or a sequence."""
+    if isinstance(result, Tensor):
+        g.value(result)
+        return result
+    if isinstance(result, ListValue):
+        if result.kind is Tensor:
+            return listing.as_sequence(g, result)
+        rows = listing.as_rows(g, result)
+        return g.cast(rows, torch.get_default_dtype()) if result.kind is float else rows
+    if isinstance(result, Scalar):
+        return g.cast(result.tensor, torch.get_default_dtype()) if result.kind is float else result.tensor
+    if isinstance(result, bool):
+        return g.const(result, torch.bool)
+    if isinstance(result, (int, Dim)):
+        return g.size(result)
+    if isinstance(result, float):
+        return g.const(result, torch.float32)
+    raise LoweringError(f"the model returns {describe(result)}, which can't be an output of the graph")

@@ -1,0 +1,240 @@
+"""Operations on lists of unknown length, in both of their forms.
+
+As rows, a list is a tensor with its elements along the first axis: everything is slices and concatenations, at every
+opset. As an ONNX sequence (opset 11; 13 where it crosses the border of a body) its elements may differ in size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Elements
+from typing import Any
+
+import onnx_ir as ir
+import torch
+
+from .. import dims as sizes
+from ..dims import Dim, Size
+from ..dtypes import to_onnx
+from ..errors import LoweringError
+from .builder import Builder
+from .emit import INT64_MAX
+from .values import Scalar, Sequence, Tensor
+
+_DTYPES: dict[type, torch.dtype] = {bool: torch.bool, int: torch.int64, float: torch.float64}
+
+
+def sequence_value(dtype: torch.dtype, name: str | None = None) -> ir.Value:
+    return ir.Value(name=name, type=ir.SequenceType(ir.TensorType(ir.DataType(to_onnx(dtype)))))
+
+
+def of_elements(
+    g: Builder,
+    kind: type,
+    dtype: torch.dtype,
+    dims: tuple[Size, ...] | None,
+    elements: Elements[Tensor],
+    *,
+    rows: bool,
+) -> Sequence:
+    """A list of these elements, all of this dtype."""
+    if rows:
+        assert dims is not None
+        if elements:
+            content = g.concat([g.unsqueeze(e, [0]) for e in elements], 0)
+        else:
+            content = g.full([0, *dims], False if dtype == torch.bool else 0, dtype)
+        return Sequence(kind, dtype, dims, rows=content)
+    g.require(11, "a list of tensors whose length is known only at run time")
+    if elements:
+        return _made(g, kind, dtype, _common(elements), "SequenceConstruct", [g.value(e) for e in elements])
+    return _made(g, kind, dtype, dims, "SequenceEmpty", [], dtype=to_onnx(dtype))
+
+
+def number(kind: type, tensor: Tensor, g: Builder) -> Any:
+    """A 0-d tensor as the number of this kind."""
+    return g.int_of(tensor) if kind is int else Scalar(tensor, kind)
+
+
+def as_tensor(g: Builder, like: Sequence, element: Any) -> Tensor:
+    """An element as a tensor of the list's dtype."""
+    if isinstance(element, Tensor):
+        if like.kind is Tensor and element.dtype != like.dtype:
+            raise LoweringError(f"a list of {like.dtype} tensors can't hold one of {element.dtype}; convert it first")
+        return g.cast(element, like.dtype)
+    return g.scalar(g.size(element) if isinstance(element, Dim) else element, like.dtype)
+
+
+def as_rows(g: Builder, x: Sequence) -> Tensor:
+    """The elements along a new first axis."""
+    if x.rows is not None:
+        return x.rows
+    rows = g.append("ConcatFromSequence", [x.value], {"axis": 0, "new_axis": 1}, 1).outputs[0]
+    dims = None if x.dims is None else (g.fresh("len"), *(g.fresh("dim") if d is None else d for d in x.dims))
+    return _tensor(g, rows, x.dtype, dims)
+
+
+def as_sequence(g: Builder, x: Sequence) -> Sequence:
+    """The same list as an ONNX sequence."""
+    if x.rows is None:
+        return x
+    g.require(11, "a list of tensors whose length is known only at run time")
+    return _made(g, x.kind, x.dtype, x.dims, "SplitToSequence", [g.value(x.rows)], axis=0, keepdims=0)
+
+
+def length(g: Builder, x: Sequence) -> Size:
+    if x.rows is not None:
+        return x.rows.shape[0]
+    count = g.append("SequenceLength", [x.value], {}, 1).outputs[0]
+    return g.int_of(_tensor(g, count, torch.int64, ()), "len", minimum=0)
+
+
+def get(g: Builder, x: Sequence, index: Size) -> Any:
+    """The element at an index; a number, if the list is of numbers."""
+    if x.rows is not None:
+        element = g.gather(x.rows, g.size(index), 0) if isinstance(index, Dim) else _gather(g, x.rows, index)
+    else:
+        value = g.append("SequenceAt", [x.value, g.value(g.size(index))], {}, 1).outputs[0]
+        dims = None if x.dims is None else tuple(g.fresh("dim") if d is None else d for d in x.dims)
+        element = _tensor(g, value, x.dtype, dims)
+    return element if x.kind is Tensor else number(x.kind, element, g)
+
+
+def _gather(g: Builder, rows: Tensor, index: int) -> Tensor:
+    if g.opset >= 11 or index >= 0:
+        return g.gather(rows, index, 0)
+    return g.gather(rows, g.size(rows.shape[0] + index), 0)
+
+
+def put(g: Builder, x: Sequence, index: Size, element: Any) -> Sequence:
+    """The list with another element at an index."""
+    tensor = as_tensor(g, x, element)
+    if fits(x, tensor):
+        assert x.rows is not None
+        at = position(index, x.rows.shape[0])
+        after = g.slice(x.rows, [at + 1], [INT64_MAX], [0])
+        rows = g.concat([g.slice(x.rows, [0], [at], [0]), g.unsqueeze(tensor, [0]), after], 0)
+        rows.dims = x.rows.dims
+        return Sequence(x.kind, x.dtype, x.dims, rows=rows)
+    shorter = erase(g, as_sequence(g, x), index)
+    return _inserted(g, shorter, position(index, length(g, x)), tensor)
+
+
+def insert(g: Builder, x: Sequence, index: Size | None, element: Any) -> Sequence:
+    """The list with an element more, before an index or at the end."""
+    tensor = as_tensor(g, x, element)
+    if not fits(x, tensor):
+        return _inserted(g, as_sequence(g, x), index, tensor)
+    assert x.rows is not None
+    row = g.unsqueeze(tensor, [0])
+    if index is None:
+        return Sequence(x.kind, x.dtype, x.dims, rows=g.concat([x.rows, row], 0))
+    at = position(index, x.rows.shape[0])
+    after = g.slice(x.rows, [at], [INT64_MAX], [0])
+    rows = g.concat([g.slice(x.rows, [0], [at], [0]), row, after], 0)
+    rows.dims = (x.rows.shape[0] + 1, *x.rows.shape[1:])
+    return Sequence(x.kind, x.dtype, x.dims, rows=rows)
+
+
+def _inserted(g: Builder, x: Sequence, index: Size | None, tensor: Tensor) -> Sequence:
+    at = [] if index is None else [g.value(g.size(index))]
+    dims = _join(x.dims, tensor.dims)
+    return _made(g, x.kind, x.dtype, dims, "SequenceInsert", [x.value, g.value(tensor), *at])
+
+
+def erase(g: Builder, x: Sequence, index: Size) -> Sequence:
+    """The list without the element at an index."""
+    if x.rows is None:
+        return _made(g, x.kind, x.dtype, x.dims, "SequenceErase", [x.value, g.value(g.size(index))])
+    count = x.rows.shape[0]
+    at = position(index, count)
+    rows = g.concat([g.slice(x.rows, [0], [at], [0]), g.slice(x.rows, [at + 1], [INT64_MAX], [0])], 0)
+    rows.dims = (count - 1, *x.rows.shape[1:])
+    return Sequence(x.kind, x.dtype, x.dims, rows=rows)
+
+
+def concat(g: Builder, a: Sequence, b: Sequence) -> Sequence:
+    """All elements of a, then those of b."""
+    if a.rows is not None and b.rows is not None and a.dims == b.dims:
+        return Sequence(a.kind, a.dtype, a.dims, rows=g.concat([a.rows, b.rows], 0))
+    raise LoweringError(
+        "two lists of unknown lengths whose elements differ in size are joined; append the elements in a loop instead"
+    )
+
+
+def cut(g: Builder, x: Sequence, begin: Size | None, end: Size | None, step: int) -> Sequence:
+    """x[begin:end:step]."""
+    if x.rows is None:
+        raise LoweringError(
+            "a slice of a list of unknown length whose elements differ in size has no ONNX form; loop over it instead"
+        )
+    start = 0 if begin is None else begin
+    stop = INT64_MAX if end is None else end
+    return Sequence(x.kind, x.dtype, x.dims, rows=g.slice(x.rows, [start], [stop], [0], [step]))
+
+
+def stack(g: Builder, x: Sequence, dim: int) -> Tensor:
+    """torch.stack of the list."""
+    rows = as_rows(g, x)
+    dim %= rows.rank
+    return g.transpose(rows, [*range(1, dim + 1), 0, *range(dim + 1, rows.rank)])
+
+
+def cat(g: Builder, x: Sequence, dim: int) -> Tensor:
+    """torch.cat of the list."""
+    if x.rows is None:
+        value = g.append("ConcatFromSequence", [x.value], {"axis": dim, "new_axis": 0}, 1).outputs[0]
+        dims = None
+        if x.dims is not None:
+            along = dim % len(x.dims)
+            dims = tuple(g.fresh("dim") if d is None or i == along else d for i, d in enumerate(x.dims))
+        return _tensor(g, value, x.dtype, dims)
+    rank = x.rows.rank - 1
+    dim %= rank
+    moved = g.transpose(x.rows, [*range(1, dim + 1), 0, *range(dim + 1, rank + 1)])
+    shape = moved.shape
+    return g.reshape(moved, [*shape[:dim], shape[dim] * shape[dim + 1], *shape[dim + 2 :]])
+
+
+def position(index: Size, count: Size) -> Size:
+    """An index counted from the front."""
+    if sizes.known_ge(index, 0):
+        return index
+    if sizes.known_lt(index, 0):
+        return count + index
+    raise LoweringError(
+        f"whether the list index {index} is negative is known only at run time; add the length to it yourself"
+    )
+
+
+def fits(x: Sequence, tensor: Tensor) -> bool:
+    """Whether an element can join the rows."""
+    return x.rows is not None and x.dims is not None and tensor.dims == x.dims
+
+
+def _made(
+    g: Builder, kind: type, element: torch.dtype, dims: Any, op: str, inputs: list[Any], **attributes: Any
+) -> Sequence:
+    node = g.append(op, inputs, attributes, 1)
+    value = node.outputs[0]
+    value.type = ir.SequenceType(ir.TensorType(ir.DataType(to_onnx(element))))
+    return Sequence(kind, element, dims, value=value)
+
+
+def _tensor(g: Builder, value: ir.Value, dtype: torch.dtype, dims: tuple[Size, ...] | None) -> Tensor:
+    tensor = Tensor(dtype, dims, value)
+    g.made.append(tensor)
+    g.declare(tensor)
+    return tensor
+
+
+def _common(elements: Elements[Tensor]) -> Any:
+    dims: Any = elements[0].dims
+    for element in elements[1:]:
+        dims = _join(dims, element.dims)
+    return dims
+
+
+def _join(a: Any, b: Any) -> Any:
+    if a is None or b is None or len(a) != len(b):
+        return None
+    return tuple(x if x is not None and y is not None and x == y else None for x, y in zip(a, b))

@@ -1,0 +1,464 @@
+"""What the outputs of an If or Loop are: how values of two paths become one.
+
+A *template* says how a value crosses the border of a body: what is `Fixed` doesn't cross it (it is the same on
+all paths), the rest goes through `slots`: tensors and ONNX sequences. `widen(template, value)` is the least
+template that also has room for `value`, so the values of the branches of an If, or of the iterations of a Loop, are
+joined by widening until nothing changes. A size stays in a template only if it is the same on all paths and can be
+computed outside; anything else becomes a fresh symbol, read from the output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Union
+
+import onnx_ir as ir
+import torch
+
+from .. import dims as sizes
+from ..dims import Dim, Size
+from ..dtypes import real_of, to_onnx
+from ..errors import LoweringError
+from . import listing
+from .storage import Appending, Cell, Ref
+from .values import MISSING, UNINITIALIZED, Maybe, Scalar, Sequence, Tensor, Unclear, describe
+
+if TYPE_CHECKING:
+    from .evaluator import Evaluator
+
+NUMBER_DTYPES = {bool: torch.bool, int: torch.int64, float: torch.float64}
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """The same value on all paths."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSlot:
+    dtype: torch.dtype
+    dims: tuple[Size | None, ...] | None  # None: a size that differs, or a number of axes that does
+
+
+@dataclass(frozen=True, slots=True)
+class NumberSlot:
+    kind: type
+    low: int | None = None  # an int that it is never below
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A list, tuple or dict of known length, part by part."""
+
+    form: str
+    parts: tuple[Template, ...]
+    keys: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceSlot:
+    """A list of unknown length: as a tensor with the elements along its first axis, or as an ONNX sequence."""
+
+    kind: type
+    dtype: torch.dtype
+    dims: tuple[Size | None, ...] | None
+
+    @property
+    def as_rows(self) -> bool:
+        return self.dims is not None and None not in self.dims
+
+
+@dataclass(frozen=True, slots=True)
+class MaybeSlot:
+    """A value, or None."""
+
+    inner: Template
+
+
+Template = Union[Fixed, TensorSlot, NumberSlot, Group, SequenceSlot, MaybeSlot]
+Packed = tuple[Union[Tensor, Sequence], Union[Ref, None]]  # what crosses, and the reference that it was read from
+
+
+class Snapshot:
+    """The content of references and cells at the end of a body, kept when the body is undone."""
+
+    def __init__(self, ev: Evaluator, values: list[Any]) -> None:
+        self.tensors: dict[Ref, Tensor] = {}
+        self.cells: dict[Cell, Any] = {}
+        self.unsure: dict[Ref | Cell, str] = {}
+        self._take(ev, values)
+
+    def _take(self, ev: Evaluator, value: Any) -> None:
+        if isinstance(value, Ref):
+            if value not in self.tensors:
+                if value.root.unsure:
+                    self.unsure[value] = value.root.unsure
+                else:
+                    self.tensors[value] = value.read(ev.journal)
+        elif isinstance(value, Cell):
+            if value not in self.cells and value not in self.unsure:
+                if value.unsure:
+                    self.unsure[value] = value.unsure
+                else:
+                    self.cells[value] = value.content
+                    self._take(ev, value.content)
+        elif isinstance(value, (list, tuple)):
+            for part in value:
+                self._take(ev, part)
+        elif isinstance(value, dict):
+            self._take(ev, list(value.values()))
+        elif isinstance(value, Maybe):
+            self._take(ev, value.value)
+        elif isinstance(value, Appending):
+            self._take(ev, value.items)
+
+
+def start(value: Any) -> Template:
+    """The template that has room for this very value only; containers part by part."""
+    if isinstance(value, tuple):
+        return Group("tuple", tuple(map(start, value)))
+    if isinstance(value, list):
+        return Group("list", tuple(map(start, value)))
+    if isinstance(value, dict):
+        return Group("dict", tuple(map(start, value.values())), tuple(value))
+    return Fixed(value)
+
+
+class Merger:
+    """Joins values of paths; `snapshot` says what references and cells hold, those of now if there is none."""
+
+    def __init__(self, ev: Evaluator) -> None:
+        self.ev = ev
+        self.g = ev.g
+        self.outer = ev.g.scope
+
+    # -- reading ------------------------------------------------------------------------------------
+
+    def tensor(self, value: Any, snapshot: Snapshot | None) -> Tensor:
+        if isinstance(value, Tensor):
+            return value
+        assert isinstance(value, Ref)
+        if snapshot is None:
+            return value.read(self.ev.journal)
+        if value in snapshot.unsure:
+            raise LoweringError(snapshot.unsure[value])
+        return snapshot.tensors[value]
+
+    def content(self, value: Any, snapshot: Snapshot | None) -> Any:
+        if not isinstance(value, Cell):
+            return value
+        if snapshot is None:
+            return value.content
+        if value in snapshot.unsure:
+            raise LoweringError(snapshot.unsure[value])
+        return snapshot.cells[value]
+
+    # -- templates ----------------------------------------------------------------------------------
+
+    def widen(self, template: Template, value: Any, snapshot: Snapshot | None, before: Snapshot | None) -> Template:
+        """The least template with room for all that `template` has, and for `value`.
+
+        `before` is for reading what is `Fixed`, `snapshot` for reading `value`.
+        """
+        if isinstance(template, Fixed):
+            if same(template.value, value) or value is UNINITIALIZED or isinstance(template.value, Unclear):
+                return template
+            if value is MISSING or template.value is MISSING:
+                return template if template.value is MISSING else Fixed(MISSING)
+            if template.value is UNINITIALIZED:
+                return self._leaf(value, snapshot)
+            if template.value is None:
+                return MaybeSlot(self._leaf(value.value if isinstance(value, Maybe) else value, snapshot))
+            return self.widen(self._leaf(template.value, before), value, snapshot, before)
+        if value is UNINITIALIZED:
+            return template
+        if isinstance(value, Unclear) or value is MISSING:
+            return Fixed(value)
+        if isinstance(template, MaybeSlot) or value is None or isinstance(value, Maybe):
+            inner = template.inner if isinstance(template, MaybeSlot) else template
+            plain = value.value if isinstance(value, Maybe) else value
+            widened = inner if plain is None else self.widen(inner, plain, snapshot, before)
+            unchanged = isinstance(template, MaybeSlot) and widened is template.inner
+            return template if unchanged else MaybeSlot(widened)
+        content = self.content(value, snapshot)
+        if isinstance(template, TensorSlot) and isinstance(value, (Tensor, Ref)):
+            return self._widen_tensor(template, self.tensor(value, snapshot))
+        if isinstance(template, NumberSlot):
+            return self._widen_number(template, value)
+        if isinstance(template, (Group, SequenceSlot)) and isinstance(content, (list, tuple, dict, Sequence)):
+            return self._widen_container(template, content, snapshot, before)
+        return Fixed(Unclear(f"{describe(value)} on one path and {_describe(template)} on the other; make them agree"))
+
+    def _leaf(self, value: Any, snapshot: Snapshot | None) -> Template:
+        """The least template for a value that isn't the same everywhere."""
+        if isinstance(value, (Tensor, Ref)):
+            tensor = self.tensor(value, snapshot)
+            dims = None if tensor.dims is None else tuple(d if self.visible(d) else None for d in tensor.dims)
+            return TensorSlot(tensor.dtype, dims)
+        kind = number_kind(value)
+        if kind is not None:
+            return NumberSlot(kind, sizes.lower_bound(value) if kind is int else None)
+        if isinstance(value, Maybe):
+            return MaybeSlot(self._leaf(value.value, snapshot))
+        content = self.content(value, snapshot)
+        if isinstance(content, Sequence):
+            only: Template = self._widen_sequence(None, *_element(content))
+            return only
+        if isinstance(content, (list, tuple, dict)):
+            return start(content)
+        return Fixed(Unclear(f"{describe(content)} is not the same on all paths; an exported model can't choose it"))
+
+    def elements(self, lists: list[tuple[list[Any], Snapshot | None]]) -> SequenceSlot | None:
+        """The type that all elements of these lists have, None if there is no such."""
+        slot: Any = None
+        for values, snapshot in lists:
+            for value in values:
+                slot = self._widen_sequence(slot, self._leaf(value, snapshot))
+        return slot if isinstance(slot, SequenceSlot) else None
+
+    def visible(self, size: Size) -> bool:
+        """Whether a size can be computed outside of the body."""
+        return isinstance(size, int) or all(self.outer.source(s) is not None for s in sizes.free_symbols(size))
+
+    def _widen_tensor(self, slot: TensorSlot, tensor: Tensor) -> Template:
+        dtype = slot.dtype if slot.dtype == tensor.dtype else promoted(slot.dtype, tensor.dtype)
+        if dtype is None:
+            return Fixed(
+                Unclear(
+                    f"a tensor is {slot.dtype} on one path and {tensor.dtype} on the other; "
+                    "convert one of them, so that the dtypes agree"
+                )
+            )
+        return self._changed(slot, TensorSlot(dtype, join_dims(slot.dims, tensor.dims)))
+
+    def _widen_number(self, slot: NumberSlot, value: Any) -> Template:
+        kind = number_kind(value)
+        if kind is None or (kind is bool) != (slot.kind is bool):
+            return Fixed(Unclear(f"{describe(value)} on one path and a {slot.kind.__name__} on the other"))
+        kind = float if float in (kind, slot.kind) else kind
+        low = slot.low
+        if kind is not int:
+            low = None
+        elif low is not None and not sizes.known_ge(value, low):
+            low = 0 if low > 0 and sizes.known_ge(value, 0) else None
+        return self._changed(slot, NumberSlot(kind, low))
+
+    def _widen_container(
+        self, template: Group | SequenceSlot, content: Any, snapshot: Snapshot | None, before: Snapshot | None
+    ) -> Template:
+        if isinstance(template, Group) and not isinstance(content, Sequence):
+            keys = tuple(content) if isinstance(content, dict) else ()
+            values = list(content.values()) if isinstance(content, dict) else list(content)
+            if len(values) == len(template.parts) and keys == template.keys:
+                parts = tuple(self.widen(t, v, snapshot, before) for t, v in zip(template.parts, values))
+                return self._changed(template, Group(template.form, parts, keys))
+        if isinstance(content, (dict, tuple)) or (isinstance(template, Group) and template.form != "list"):
+            return Fixed(Unclear("a dict with other keys, or a tuple of another length, on each path"))
+        slot = template if isinstance(template, SequenceSlot) else None
+        elements = [] if slot is not None else [(t, None) for t in template.parts]  # type: ignore[union-attr]
+        for part, _ in elements:
+            slot = self._widen_sequence(slot, self._unfixed(part, before))
+        if isinstance(content, Sequence):
+            slot = self._widen_sequence(slot, *_element(content))
+        else:
+            for value in content:
+                slot = self._widen_sequence(slot, self._leaf(value, snapshot))
+        if slot is None:
+            return Fixed(Unclear("a list without elements of a known type"))
+        if isinstance(slot, Fixed):
+            return slot
+        return self._changed(template, slot)
+
+    def _unfixed(self, template: Template, before: Snapshot | None) -> Template:
+        return self._leaf(template.value, before) if isinstance(template, Fixed) else template
+
+    def _widen_sequence(self, slot: Any, element: Template, kind: type | None = None) -> Any:
+        if isinstance(element, NumberSlot):
+            kind, element = element.kind, TensorSlot(NUMBER_DTYPES[element.kind], ())
+        if isinstance(slot, Fixed) or not isinstance(element, TensorSlot):
+            return Fixed(Unclear("a list of unknown length can hold tensors or numbers only"))
+        kind = kind or Tensor
+        dims = None if element.dims is None else tuple(
+            d if d is not None and self.visible(d) else None for d in element.dims
+        )  # fmt: skip
+        if slot is None:
+            return SequenceSlot(kind, element.dtype, dims)
+        if slot.dtype != element.dtype or slot.kind is not kind:
+            return Fixed(Unclear("a list of unknown length holds elements of different types"))
+        return SequenceSlot(kind, slot.dtype, join_dims(slot.dims, dims))
+
+    @staticmethod
+    def _changed(old: Template, new: Template) -> Template:
+        """The old template itself if the new one says the same."""
+        if type(old) is not type(new):
+            return new
+        if isinstance(old, Group) and isinstance(new, Group):
+            return old if all(a is b for a, b in zip(old.parts, new.parts)) else new
+        return old if old == new else new
+
+    # -- crossing -----------------------------------------------------------------------------------
+
+    def slots(self, template: Template) -> list[TensorSlot | SequenceSlot]:
+        """What crosses the border, in order."""
+        if isinstance(template, TensorSlot):
+            return [template]
+        if isinstance(template, NumberSlot):
+            return [TensorSlot(NUMBER_DTYPES[template.kind], ())]
+        if isinstance(template, Group):
+            return [slot for part in template.parts for slot in self.slots(part)]
+        if isinstance(template, SequenceSlot):
+            if template.as_rows:
+                assert template.dims is not None
+                return [TensorSlot(template.dtype, (None, *template.dims))]
+            return [template]
+        if isinstance(template, MaybeSlot):
+            return [TensorSlot(torch.bool, ()), *self.slots(template.inner)]
+        return []
+
+    def pack(self, template: Template, value: Any, snapshot: Snapshot | None) -> list[Packed]:
+        """The value as what crosses the border, in the present scope."""
+        g = self.g
+        if isinstance(template, Fixed):
+            return []
+        if value is UNINITIALIZED:
+            return [(self._dummy(slot), None) for slot in self.slots(template)]
+        if isinstance(template, TensorSlot):
+            ref = value if isinstance(value, Ref) else None
+            return [(g.cast(self.tensor(value, snapshot), template.dtype), ref)]
+        if isinstance(template, NumberSlot):
+            number = g.size(value) if isinstance(value, Dim) else value
+            return [(g.scalar(number, NUMBER_DTYPES[template.kind]), None)]
+        if isinstance(template, MaybeSlot):
+            present = value.present if isinstance(value, Maybe) else value is not None
+            plain = value.value if isinstance(value, Maybe) else UNINITIALIZED if value is None else value
+            return [(g.scalar(present, torch.bool), None), *self.pack(template.inner, plain, snapshot)]
+        content = self.content(value, snapshot)
+        if isinstance(template, Group):
+            values = content.values() if isinstance(content, dict) else content
+            return [x for t, v in zip(template.parts, values) for x in self.pack(t, v, snapshot)]
+        if not isinstance(content, Sequence):
+            elements = [g.scalar(g.size(v) if isinstance(v, Dim) else v, template.dtype)
+                        if number_kind(v) is not None else g.cast(self.tensor(v, snapshot), template.dtype)
+                        for v in content]  # fmt: skip
+            dims = None if template.dims is None else tuple(0 if d is None else d for d in template.dims)
+            content = listing.of_elements(g, template.kind, template.dtype, dims, elements, rows=template.as_rows)
+        return [(listing.as_rows(g, content) if template.as_rows else listing.as_sequence(g, content), None)]
+
+    def _dummy(self, slot: TensorSlot | SequenceSlot) -> Tensor | Sequence:
+        """Something of the type, for the path on which nobody uses it."""
+        if isinstance(slot, SequenceSlot):
+            return listing.of_elements(self.g, slot.kind, slot.dtype, None, [], rows=False)
+        dims = [0 if d is None else d for d in slot.dims or ()]
+        return self.g.full(dims, False if slot.dtype == torch.bool else 0, slot.dtype)
+
+    def unpack(self, template: Template, given: Iterator[tuple[Any, tuple[Ref, ...]]]) -> Any:
+        """The value that arrived on this side of the border; `given` has the references that each may be, too."""
+        content = self.unpack_content(template, given)
+        if isinstance(template, Group) and template.form == "tuple":
+            return tuple(content)
+        if isinstance(template, (Group, SequenceSlot)) and self.ev.mutates:
+            return Cell(content, self.ev.depth)
+        return content
+
+    def unpack_content(self, template: Template, given: Iterator[tuple[Any, tuple[Ref, ...]]]) -> Any:
+        """Likewise, for what a cell holds."""
+        if isinstance(template, Fixed):
+            return template.value
+        if isinstance(template, TensorSlot):
+            tensor, refs = next(given)
+            value = self.ev.hold(tensor)
+            if isinstance(value, Ref):
+                for ref in refs:
+                    if ref.root.depth <= self.ev.depth:
+                        value.rival(ref)
+            return value
+        if isinstance(template, NumberSlot):
+            tensor = next(given)[0]
+            if template.kind is int:
+                return self.g.int_of(tensor, minimum=template.low)
+            return Scalar(tensor, template.kind)
+        if isinstance(template, MaybeSlot):
+            present = Scalar(next(given)[0], bool)
+            return Maybe(present, self.unpack(template.inner, given))
+        if isinstance(template, Group):
+            parts = [self.unpack(part, given) for part in template.parts]
+            return dict(zip(template.keys, parts)) if template.form == "dict" else parts
+        arrived = next(given)[0]
+        if isinstance(arrived, Tensor):
+            return Sequence(template.kind, template.dtype, arrived.shape[1:], rows=arrived)
+        return arrived
+
+    def arriving(self, slot: TensorSlot | SequenceSlot, name: str | None = None) -> Tensor | Sequence:
+        """A new ONNX value for what arrives in the present scope; sizes that differ are fresh symbols."""
+        if isinstance(slot, SequenceSlot):
+            return Sequence(slot.kind, slot.dtype, slot.dims, value=listing.sequence_value(slot.dtype, name))
+        dims = None if slot.dims is None else tuple(self.g.fresh("dim") if d is None else d for d in slot.dims)
+        stored = real_of(slot.dtype) if slot.dtype.is_complex else slot.dtype
+        value = ir.Value(name=name, type=ir.TensorType(ir.DataType(to_onnx(stored))))
+        tensor = Tensor(slot.dtype, dims, value)
+        self.g.made.append(tensor)
+        self.g.declare(tensor)
+        return tensor
+
+
+# -- small questions ----------------------------------------------------------------------------------
+
+
+def number_kind(value: Any) -> type | None:
+    """bool, int or float for numbers known or not; None for anything else."""
+    if isinstance(value, Scalar):
+        return value.kind
+    if isinstance(value, bool):
+        return bool
+    if isinstance(value, (int, Dim)):
+        return int
+    return float if isinstance(value, float) else None
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two values are surely one."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, float):
+        return repr(a) == repr(b)  # 0.0 and -0.0 differ, nan is nan
+    return isinstance(a, (bool, int, str, complex, Dim, torch.device)) and bool(a == b)
+
+
+def promoted(a: torch.dtype, b: torch.dtype) -> torch.dtype | None:
+    """The dtype that holds all values of both exactly, if one of them does."""
+    wider = torch.promote_types(a, b)
+    if wider not in (a, b):
+        return None
+    other = b if wider == a else a
+    if other.is_floating_point == wider.is_floating_point or other == torch.bool:
+        return wider
+    return wider if other.itemsize * 2 <= wider.itemsize else None
+
+
+def join_dims(a: tuple[Size | None, ...] | None, b: tuple[Size | None, ...] | None) -> tuple[Size | None, ...] | None:
+    if a is None or b is None or len(a) != len(b):
+        return None
+    return tuple(x if x is not None and y is not None and x == y else None for x, y in zip(a, b))
+
+
+def _element(content: Sequence) -> tuple[TensorSlot, type]:
+    """What a list holds; without sizes if it is an ONNX sequence, which stays one."""
+    dims = content.dims
+    if content.rows is None and dims is not None:
+        dims = (*(None for _ in dims),)
+        dims = dims or None
+    return TensorSlot(content.dtype, dims), content.kind
+
+
+def _describe(template: Template) -> str:
+    return {TensorSlot: "a tensor", NumberSlot: "a number", Group: "a list, tuple or dict", SequenceSlot: "a list"}.get(
+        type(template), "something else"
+    )
+
+
+__all__ = ["Merger", "Snapshot", "Template", "start"]

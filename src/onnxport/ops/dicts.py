@@ -1,0 +1,149 @@
+"""Dicts and objects: by identity, with writes. Keys are known at export."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import LoweringError
+from ..lower.evaluator import Evaluator
+from ..lower.storage import Cell
+from ..lower.values import UNINITIALIZED, describe
+from ..program import Node
+from .lists import content, list_special, listed, put
+
+
+def _key(ev: Evaluator, key: Any) -> Any:
+    key = ev.resolved(key)
+    if not isinstance(key, (str, bool, int, float)):
+        raise LoweringError(f"the dict key {describe(key)} is known only at run time; use a constant key, or a list")
+    return key
+
+
+def _get(held: dict[Any, Any], key: Any) -> Any:
+    if key not in held:
+        raise LoweringError(f"the dict has no key {key!r}; it has {', '.join(map(repr, held)) or 'none'}")
+    return held[key]
+
+
+@list_special("prim::DictConstruct")
+def dict_construct(ev: Evaluator, node: Node, *flat: Any) -> Any:
+    """DictConstruct(...) -> Dict(k, v), keys and values in turn"""
+    made = {_key(ev, k): listed(v) for k, v in zip(flat[::2], flat[1::2])}
+    return Cell(made, ev.depth) if ev.mutates else made
+
+
+@list_special("aten::dict")
+def dict_(ev: Evaluator, node: Node, inputs: Any = ()) -> Any:
+    """dict.str((str, tVal)[] inputs) -> Dict(str, tVal)"""
+    held = content(inputs)
+    made = dict(held) if isinstance(held, dict) else {_key(ev, k): listed(v) for k, v in map(content, held)}
+    return Cell(made, ev.depth) if ev.mutates else made
+
+
+@list_special(*[f"aten::__getitem__.Dict_{k}" for k in ("str", "int", "bool", "float")])
+def getitem(ev: Evaluator, node: Node, self: Any, key: Any) -> Any:
+    """__getitem__.Dict_str(Dict(str, t) self, str key) -> t(*)"""
+    return _get(content(self), _key(ev, key))
+
+
+@list_special(*[f"aten::get.{d}{k}" for d in ("", "default_") for k in ("str", "int", "bool", "float")])
+def get(ev: Evaluator, node: Node, self: Any, key: Any, default: Any = None) -> Any:
+    """get.default_str(Dict(str, t) self, str key, t default_value) -> t(*)"""
+    return content(self).get(_key(ev, key), default)
+
+
+@list_special(*[f"aten::__contains__.{k}" for k in ("str", "int", "bool", "float")])
+def contains(ev: Evaluator, node: Node, dict: Any, key: Any) -> bool:
+    """__contains__.str(Dict(str, t) dict, str key) -> bool"""
+    return _key(ev, key) in content(dict)
+
+
+@list_special(*[f"aten::len.Dict_{k}" for k in ("str", "int", "bool", "float")])
+def length(ev: Evaluator, node: Node, self: Any) -> int:
+    """len.Dict_str(Dict(str, t) self) -> int"""
+    return len(content(self))
+
+
+@list_special("aten::keys", "aten::values", "aten::items")
+def entries(ev: Evaluator, node: Node, self: Any) -> Any:
+    """keys.str(Dict(str, t) self) -> str[](*)"""
+    held = content(self)
+    kind = node.op.partition(".")[0]
+    made = list(held if kind == "aten::keys" else held.values() if kind == "aten::values" else held.items())
+    return Cell(made, ev.depth) if ev.mutates else made
+
+
+@list_special(*[f"aten::_set_item.{k}" for k in ("str", "int", "bool", "float")])
+def set_item(ev: Evaluator, node: Node, l: Any, idx: Any, v: Any) -> None:
+    """_set_item.str(Dict(str, t)(a!) l, str(b -> *) idx, t(c -> *) v) -> ()"""
+    put(ev, l, {**content(l), _key(ev, idx): listed(v)})
+
+
+@list_special(*[f"aten::setdefault.{k}" for k in ("str", "int", "bool", "float")])
+def setdefault(ev: Evaluator, node: Node, self: Any, key: Any, default_value: Any) -> Any:
+    """setdefault.str(Dict(str, t)(a!) self, str(b -> *) key, t(c -> *) default_value) -> t(*)"""
+    held, key = content(self), _key(ev, key)
+    if key not in held:
+        put(ev, self, {**held, key: listed(default_value)})
+    return held.get(key, default_value)
+
+
+@list_special(*[f"aten::pop.Dict_{d}{k}" for d in ("", "default_") for k in ("str", "int", "bool", "float")])
+def pop(ev: Evaluator, node: Node, self: Any, key: Any, default_value: Any = UNINITIALIZED) -> Any:
+    """pop.Dict_default_str(Dict(str, t)(a!) self, str key, t default_value) -> t(*)"""
+    held, key = content(self), _key(ev, key)
+    value = held.get(key, default_value)
+    if value is UNINITIALIZED:
+        return _get(held, key)
+    put(ev, self, {k: v for k, v in held.items() if k != key})
+    return value
+
+
+@list_special(*[f"aten::Delete.Dict_{k}" for k in ("str", "int", "bool", "float")])
+def delete(ev: Evaluator, node: Node, self: Any, key: Any) -> None:
+    """Delete.Dict_str(Dict(str, t)(a!) self, str key) -> ()"""
+    pop(ev, node, self, key)
+
+
+@list_special("aten::update")
+def update(ev: Evaluator, node: Node, self: Any, to_add: Any) -> None:
+    """update.str(Dict(str, t)(a!) self, Dict(str, t)(a!) to_add) -> ()"""
+    put(ev, self, {**content(self), **content(to_add)})
+
+
+@list_special(*[f"aten::clear.{k}" for k in ("str", "int", "bool", "float")])
+def clear(ev: Evaluator, node: Node, self: Any) -> None:
+    """clear.str(Dict(str, t)(a!) self) -> ()"""
+    put(ev, self, {})
+
+
+@list_special(*[f"aten::copy.Dict_{k}" for k in ("str", "int", "bool", "float")])
+def copy(ev: Evaluator, node: Node, self: Any) -> Any:
+    """copy.Dict_str(Dict(str, t)(a) self) -> Dict(str, t)"""
+    made = dict(content(self))
+    return Cell(made, ev.depth) if ev.mutates else made
+
+
+# -- objects ------------------------------------------------------------------------------------------
+
+
+@list_special("prim::CreateObject")
+def create_object(ev: Evaluator, node: Node) -> Cell:
+    """CreateObject() -> an object without attributes"""
+    return Cell({}, ev.depth)
+
+
+@list_special("prim::GetAttr")
+def get_attr(ev: Evaluator, node: Node, *owner: Any) -> Any:
+    """GetAttr[name](object) -> the attribute; of the model itself if there is no object"""
+    held = content(owner[0] if owner else ev.state)
+    return _get(held, node.attributes["name"])
+
+
+@list_special("prim::SetAttr")
+def set_attr(ev: Evaluator, node: Node, *arguments: Any) -> None:
+    """SetAttr[name](object, value); of the model itself if there is no object"""
+    owner = ev.state if node.attributes.get("state") else arguments[0]
+    if owner is ev.state:
+        ev.written_state.append(node.attributes["name"])
+    put(ev, owner, {**content(owner), node.attributes["name"]: listed(arguments[-1])})

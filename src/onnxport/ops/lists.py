@@ -1,0 +1,375 @@
+"""Lists and tuples of Python: by identity, with writes; of known length or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ..dims import Dim, Size
+from ..errors import LoweringError
+from ..lower import listing
+from ..lower.builder import Builder
+from ..lower.evaluator import Evaluator, special
+from ..lower.merge import Merger
+from ..lower.registry import sequence_lowering
+from ..lower.storage import Appending, Cell, OnlyAppends, Ref
+from ..lower.values import MISSING, Sequence, Tensor
+from ..program import Node
+
+# -- reading and writing ------------------------------------------------------------------------------
+
+
+def content(value: Any) -> Any:
+    """What a list holds: a Python list of references, or a `Sequence`."""
+    held = value.content if isinstance(value, Cell) else value
+    if isinstance(held, Appending):
+        raise OnlyAppends(held.cell)
+    if isinstance(held, Sequence):
+        for root, writes in held.held:
+            if root.writes != writes:
+                raise LoweringError(
+                    "a tensor was written in place after it was put into a list of unknown length; put a clone() of it there"
+                )
+    return held
+
+
+def put(ev: Evaluator, target: Any, new: Any) -> None:
+    """Give a list other content."""
+    if not isinstance(target, Cell):
+        raise LoweringError("writes to a list that can't be written to here")
+    target.put(new, ev.journal)
+
+
+def listed(element: Any) -> Any:
+    """An element, noted as one that a list holds."""
+    if isinstance(element, Ref):
+        element.root.listed = True
+    return element
+
+
+def as_sequence(ev: Evaluator, elements: list[Any]) -> Sequence:
+    """A list of known length as one that can be indexed at run time."""
+    slot = Merger(ev).elements([(elements, None)])
+    if slot is None:
+        raise LoweringError("a list of values of different types is indexed by an int known only at run time")
+    tensors = [listing.as_tensor(ev.g, Sequence(slot.kind, slot.dtype, None), ev.resolved(x)) for x in elements]
+    dims: Any = slot.dims
+    return listing.of_elements(ev.g, slot.kind, slot.dtype, dims, tensors, rows=slot.as_rows)
+
+
+def _arguments(ev: Evaluator, node: Node) -> list[Any] | None:
+    """The arguments, references unread; None if one is missing."""
+    arguments = [ev.operand(x) for x in node.inputs]
+    if any(x is MISSING for x in arguments):
+        ev.bind(node, [MISSING] * len(node.outputs))
+        return None
+    return arguments
+
+
+def list_special(*ops: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register `function(ev, node, *arguments)`; what it returns is bound to the node's only output."""
+
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+        def evaluate(ev: Evaluator, node: Node) -> None:
+            arguments = _arguments(ev, node)
+            if arguments is not None:
+                result = function(ev, node, *arguments)
+                ev.bind(node, [result] * len(node.outputs))
+
+        special(*ops)(evaluate)
+        return function
+
+    return add
+
+
+# -- making and taking apart --------------------------------------------------------------------------
+
+
+@list_special("prim::ListConstruct")
+def list_construct(ev: Evaluator, node: Node, *elements: Any) -> Any:
+    """ListConstruct(...) -> t[]"""
+    made = [listed(x) for x in elements]
+    return Cell(made, ev.depth) if ev.mutates else made
+
+
+@list_special("prim::TupleConstruct")
+def tuple_construct(ev: Evaluator, node: Node, *elements: Any) -> tuple[Any, ...]:
+    """TupleConstruct(...) -> (...)"""
+    return elements
+
+
+@special("prim::ListUnpack", "prim::TupleUnpack")
+def unpack(ev: Evaluator, node: Node) -> None:
+    """ListUnpack(t[] elements) -> ..."""
+    arguments = _arguments(ev, node)
+    if arguments is None:
+        return
+    held = content(arguments[0])
+    count = len(node.outputs)
+    if isinstance(held, Sequence):
+        return ev.bind(node, [ev.hold(listing.get(ev.g, held, i)) for i in range(count)])
+    if len(held) != count:
+        raise LoweringError(f"{len(held)} elements are unpacked into {count} names; make their numbers agree")
+    ev.bind(node, list(held))
+
+
+@list_special("prim::TupleIndex")
+def tuple_index(ev: Evaluator, node: Node, tup: Any, i: int) -> Any:
+    """TupleIndex(Any tup, int i) -> Any"""
+    return content(tup)[i]
+
+
+@special("prim::TupleSlice")
+def tuple_slice(ev: Evaluator, node: Node) -> None:
+    """TupleSlice(Any tup), with the bounds as attributes"""
+    whole = ev.operand(node.inputs[0])
+    ev.bind(node, [whole[node.attributes["beg"] : node.attributes["end"]]])
+
+
+@list_special("aten::list.t", "aten::copy.t")
+def copy(ev: Evaluator, node: Node, self: Any) -> Any:
+    """list.t(t[] l) -> t[]"""
+    held = content(self)
+    made = held if isinstance(held, Sequence) else list(held)
+    return Cell(made, ev.depth) if ev.mutates else made
+
+
+# -- reading ------------------------------------------------------------------------------------------
+
+
+@list_special("aten::len.t", "aten::len.any")
+def length(ev: Evaluator, node: Node, a: Any) -> Size:
+    """len.t(t[] a) -> int"""
+    held = content(a)
+    return listing.length(ev.g, held) if isinstance(held, Sequence) else len(held)
+
+
+@list_special("aten::__getitem__.t")
+def getitem(ev: Evaluator, node: Node, list: Any, idx: Size) -> Any:
+    """__getitem__.t(t[](a) list, int idx) -> t(*)"""
+    held = content(list)
+    if not isinstance(held, Sequence):
+        if isinstance(idx, int):
+            return _at(held, idx)
+        held = as_sequence(ev, held)
+    element = ev.hold(listing.get(ev.g, held, idx))
+    if isinstance(element, Ref) and isinstance(list, Cell):
+        element.place = (list, idx)
+    return element
+
+
+def _at(held: list[Any], index: int) -> Any:
+    if not -len(held) <= index < len(held):
+        raise LoweringError(f"the list index {index} is out of range: the list has {len(held)} element(s)")
+    return held[index]
+
+
+@list_special("aten::slice.t")
+def slice_(ev: Evaluator, node: Node, l: Any, start: Size | None = None, end: Size | None = None, step: int = 1) -> Any:
+    """slice.t(t[] l, int? start=None, int? end=None, int step=1) -> t[]"""
+    held = content(l)
+    if not isinstance(held, Sequence) and (isinstance(start, Dim) or isinstance(end, Dim)):
+        held = as_sequence(ev, held)
+    part = listing.cut(ev.g, held, start, end, step) if isinstance(held, Sequence) else held[start:end:step]
+    return Cell(part, ev.depth) if ev.mutates else part
+
+
+@list_special("aten::add.t")
+def add(ev: Evaluator, node: Node, a: Any, b: Any) -> Any:
+    """add.t(t[] a, t[] b) -> t[]"""
+    made = _joined(ev, content(a), content(b))
+    return Cell(made, ev.depth) if ev.mutates else made
+
+
+def _joined(ev: Evaluator, a: Any, b: Any) -> Any:
+    if not isinstance(a, Sequence) and not isinstance(b, Sequence):
+        return [*a, *b]
+    if not isinstance(b, Sequence):  # one by one: they may differ in size
+        for element in b:
+            a = listing.insert(ev.g, a, None, ev.resolved(element))
+        return a
+    if not isinstance(a, Sequence):
+        if not a:
+            return b
+        a = as_sequence(ev, a)
+    return listing.concat(ev.g, a, b)
+
+
+@list_special("aten::mul.left_t", "aten::mul.right_")
+def repeat(ev: Evaluator, node: Node, a: Any, b: Any) -> Any:
+    """mul.left_t(t[] l, int n) -> t[]"""
+    l, n = (b, a) if isinstance(a, (int, Dim)) else (a, b)
+    held = content(l)
+    if isinstance(n, int) and not isinstance(held, Sequence):
+        made: Any = held * n
+    else:
+        whole = held if isinstance(held, Sequence) else as_sequence(ev, held)
+        rows = listing.as_rows(ev.g, whole)
+        many = ev.g.expand(ev.g.unsqueeze(rows, [0]), [n, *rows.shape])
+        made = Sequence(
+            whole.kind, whole.dtype, whole.dims, rows=ev.g.reshape(many, [n * rows.shape[0], *rows.shape[1:]])
+        )
+    return Cell(made, ev.depth) if ev.mutates else made
+
+
+# -- writing ------------------------------------------------------------------------------------------
+
+
+@list_special("aten::append.t")
+def append(ev: Evaluator, node: Node, self: Any, el: Any) -> Any:
+    """append.t(t[](a!) self, t(c -> *) el) -> t[](a!)"""
+    listed(el)
+    if isinstance(self, Cell) and isinstance(self.content, Appending):
+        self.put(Appending(self.content.cell, (*self.content.items, el)), ev.journal)
+        return self
+    held = content(self)
+    if isinstance(held, Sequence):
+        put(ev, self, _holding(listing.insert(ev.g, held, None, ev.resolved(el)), held, el))
+    else:
+        put(ev, self, [*held, el])
+    return self
+
+
+def _holding(new: Sequence, old: Sequence, element: Any) -> Sequence:
+    """A list of unknown length with an element more: which references it holds."""
+    new.held = (*old.held, (element.root, element.root.writes)) if isinstance(element, Ref) else old.held
+    return new
+
+
+@list_special("aten::insert.t")
+def insert(ev: Evaluator, node: Node, self: Any, idx: Size, el: Any) -> None:
+    """insert.t(t[](a!) self, int idx, t(b -> *) el) -> ()"""
+    listed(el)
+    held = content(self)
+    if not isinstance(held, Sequence) and isinstance(idx, Dim):
+        held = as_sequence(ev, held)
+    if isinstance(held, Sequence):
+        put(ev, self, _holding(listing.insert(ev.g, held, idx, ev.resolved(el)), held, el))
+    else:
+        new = list(held)
+        new.insert(idx, el)  # type: ignore[arg-type]
+        put(ev, self, new)
+
+
+@list_special("aten::_set_item.t")
+def set_item(ev: Evaluator, node: Node, l: Any, idx: Size, el: Any) -> Any:
+    """_set_item.t(t[](a!) l, int idx, t(b -> *) el) -> t[](a!)"""
+    listed(el)
+    if isinstance(el, Ref) and el.place is not None and el.place[0] is l and el.place[1] == idx:
+        l.unsure, el.place = "", None  # `items[i] += 1`: what was written in place is put back
+    held = content(l)
+    if not isinstance(held, Sequence):
+        if isinstance(idx, int):
+            _at(held, idx)
+            idx %= len(held)
+            put(ev, l, [*held[:idx], el, *held[idx + 1 :]])
+            return l
+        held = as_sequence(ev, held)
+    put(ev, l, _holding(listing.put(ev.g, held, idx, ev.resolved(el)), held, el))
+    return l
+
+
+@list_special("aten::pop.t")
+def pop(ev: Evaluator, node: Node, self: Any, idx: Size = -1) -> Any:
+    """pop.t(t[](a!) self, int idx=-1) -> t(*)"""
+    held = content(self)
+    if not isinstance(held, Sequence):
+        if isinstance(idx, int):
+            element = _at(held, idx)
+            idx %= len(held)
+            put(ev, self, [*held[:idx], *held[idx + 1 :]])
+            return element
+        held = as_sequence(ev, held)
+    element = ev.hold(listing.get(ev.g, held, idx))
+    put(ev, self, listing.erase(ev.g, held, idx))
+    return element
+
+
+@list_special("aten::Delete.t")
+def delete(ev: Evaluator, node: Node, self: Any, idx: Size) -> None:
+    """Delete.t(t[](a!) self, int idx) -> ()"""
+    pop(ev, node, self, idx)
+
+
+@list_special("aten::extend.t", "aten::add_.t")
+def extend(ev: Evaluator, node: Node, self: Any, other: Any) -> Any:
+    """extend.t(t[](a!) self, t[] other) -> ()"""
+    put(ev, self, _joined(ev, content(self), content(other)))
+    return self
+
+
+@list_special("aten::clear.t")
+def clear(ev: Evaluator, node: Node, self: Any) -> None:
+    """clear.t(t[](a!) self) -> ()"""
+    put(ev, self, [])
+
+
+@list_special("aten::reverse.t")
+def reverse(ev: Evaluator, node: Node, self: Any) -> None:
+    """reverse.t(t[](a!) self) -> ()"""
+    held = content(self)
+    if isinstance(held, Sequence):
+        rows = ev.g.slice(listing.as_rows(ev.g, held), [-1], [-(1 << 62)], [0], [-1])
+        put(ev, self, Sequence(held.kind, held.dtype, held.dims, rows=rows))
+    else:
+        put(ev, self, held[::-1])
+
+
+@list_special("aten::remove", "aten::sort.int", "aten::sort.float", "aten::sort.bool", "aten::sort.str")
+def change(ev: Evaluator, node: Node, self: Any, argument: Any = False) -> None:
+    """remove.int(int[](a!) self, int el) -> ()"""
+    held = content(self)
+    if isinstance(held, Sequence) or not all(isinstance(x, (bool, int, float, str)) for x in [*held, argument]):
+        raise LoweringError(f"{node.op} on a list that is known only at run time; use a tensor")
+    new = list(held)
+    if node.op.startswith("aten::sort"):
+        new.sort(reverse=argument)
+    else:
+        new.remove(argument)
+    put(ev, self, new)
+
+
+# -- tensors of lists of unknown length ---------------------------------------------------------------
+
+
+@sequence_lowering("aten::stack")
+def stack(g: Builder, tensors: Sequence, dim: int = 0) -> Tensor:
+    """stack(Tensor[] tensors, int dim=0) -> Tensor"""
+    return listing.stack(g, tensors, dim)
+
+
+@sequence_lowering("aten::cat", "aten::concat", "aten::concatenate")
+def cat(g: Builder, tensors: Sequence, dim: int = 0) -> Tensor:
+    """cat(Tensor[] tensors, int dim=0) -> Tensor"""
+    return listing.cat(g, tensors, dim)
+
+
+@sequence_lowering("aten::tensor", "aten::as_tensor")
+def tensor(
+    g: Builder, data: Sequence, dtype: int | None = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """tensor(t[] data, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor"""
+    from ..dtypes import from_scalar_type
+
+    default = torch.get_default_dtype() if data.kind is float else data.dtype
+    return g.cast(listing.as_rows(g, data), default if dtype is None else from_scalar_type(dtype))
+
+
+@sequence_lowering("aten::sum.int", "aten::sum.float")
+def total(g: Builder, self: Sequence) -> Any:
+    """sum.int(int[] self) -> int"""
+    return listing.number(self.kind, g.reduce("ReduceSum", listing.as_rows(g, self), [0], False), g)
+
+
+@sequence_lowering("prim::max.self_int", "prim::max.self_float")
+def maximum(g: Builder, self: Sequence) -> Any:
+    """max.self_int(int[] self) -> int"""
+    return listing.number(self.kind, g.reduce("ReduceMax", listing.as_rows(g, self), [0], False), g)
+
+
+@sequence_lowering("prim::min.self_int", "prim::min.self_float")
+def minimum(g: Builder, self: Sequence) -> Any:
+    """min.self_int(int[] self) -> int"""
+    return listing.number(self.kind, g.reduce("ReduceMin", listing.as_rows(g, self), [0], False), g)

@@ -1,0 +1,118 @@
+"""What TorchScript asks of values: types, None, enums; and what it says: prints."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import torch
+
+from ..dims import Dim, Size
+from ..errors import LoweringError, OnnxExporterWarning
+from ..lower.builder import Builder
+from ..lower.evaluator import Evaluator
+from ..lower.merge import number_kind
+from ..lower.registry import lowering
+from ..lower.storage import Cell, Ref
+from ..lower.values import UNINITIALIZED, Maybe, Scalar, Sequence, Tensor, Unclear, describe
+from ..program import Node
+from .lists import content, list_special
+
+
+@list_special("prim::unchecked_cast", "prim::unchecked_unwrap_optional", "aten::_unwrap_optional")
+def unchecked_cast(ev: Evaluator, node: Node, x: Any) -> Any:
+    """unchecked_cast(t x) -> t"""
+    if x is None and node.op == "aten::_unwrap_optional":
+        raise LoweringError("the model unwraps an Optional that is None here")
+    return x.value if isinstance(x, Maybe) else x
+
+
+@list_special("aten::__is__", "aten::__isnot__")
+def is_(ev: Evaluator, node: Node, self: Any, obj: Any) -> Any:
+    """__is__(t1 self, t2 obj) -> bool"""
+    negated = node.op == "aten::__isnot__"
+    for value, other in ((self, obj), (obj, self)):
+        if isinstance(value, Maybe) and other is None:
+            return value.present if negated else Scalar(ev.g.op("Not", value.present.tensor), bool)
+    same = self is obj
+    if isinstance(self, Ref) and isinstance(obj, Ref) and not same and self.root is obj.root:
+        raise LoweringError("`is` between two views of one tensor; compare what you mean")
+    return same != negated
+
+
+@list_special("prim::Uninitialized")
+def uninitialized(ev: Evaluator, node: Node) -> Any:
+    """Uninitialized() -> t"""
+    return UNINITIALIZED
+
+
+@list_special("prim::Print")
+def print_(ev: Evaluator, node: Node, *values: Any) -> None:
+    """Print(...) -> ()"""
+    warnings.warn(f"the print at {node.location} is not part of the exported model", OnnxExporterWarning, stacklevel=2)
+
+
+@list_special("prim::EnumName", "prim::EnumValue")
+def enum_(ev: Evaluator, node: Node, member: Any) -> Any:
+    """EnumValue(AnyEnumType enum) -> t"""
+    return member.name if node.op == "prim::EnumName" else member.value
+
+
+_ISINSTANCE = {"int": int, "float": float, "bool": bool}
+
+
+@list_special("prim::isinstance")
+def isinstance_(ev: Evaluator, node: Node, value: Any) -> Any:
+    """isinstance[types](Any x) -> bool"""
+    if isinstance(value, Unclear):
+        raise LoweringError(value.reason)
+    types = [t.annotation_str for t in node.attributes["types"]]
+    if isinstance(value, Maybe):
+        plain = any(_matches(value.value, t) for t in types)
+        if plain == ("NoneType" in types):
+            return plain
+        return value.present if plain else Scalar(ev.g.op("Not", value.present.tensor), bool)
+    return any(_matches(value, t) for t in types)
+
+
+def _matches(value: Any, type: str) -> bool:
+    if type == "NoneType":
+        return value is None
+    if type == "Tensor":
+        return isinstance(value, (Tensor, Ref))
+    if type == "str":
+        return isinstance(value, str)
+    if type in _ISINSTANCE:
+        return number_kind(value) is _ISINSTANCE[type]
+    held = content(value) if isinstance(value, Cell) else value
+    if isinstance(held, Sequence):
+        return type == f"List[{'Tensor' if held.kind is Tensor else held.kind.__name__}]"
+    if isinstance(held, list):
+        inner = type.removeprefix("List[").removesuffix("]")
+        return type.startswith("List[") and all(_matches(x, inner) for x in held)
+    if isinstance(held, tuple):
+        return type.startswith("Tuple[")
+    return isinstance(held, dict) and type.startswith("Dict[")
+
+
+@lowering("prim::tolist")
+def tolist(g: Builder, data: Tensor, dim: int = 0, ty: int = 0) -> Any:
+    """tolist(Tensor data, int dim, int type) -> nested list of numbers"""
+    kind = bool if data.dtype == torch.bool else float if data.is_float else int
+    if data.rank == 0:
+        return _number(g, kind, data)
+    count = data.shape[0]
+    if isinstance(count, Dim):
+        if data.rank > 1:
+            raise LoweringError(f"tolist() of {describe(data)} gives nested lists of unknown length; use the tensor")
+        dtype = torch.float64 if kind is float else torch.int64 if kind is int else torch.bool
+        return Sequence(kind, dtype, (), rows=g.cast(data, dtype))
+    return [tolist(g, g.gather(data, i, 0)) for i in range(count)]
+
+
+def _number(g: Builder, kind: type, element: Tensor) -> Size | Scalar | float:
+    if kind is int:
+        return g.int_of(element)
+    if element.is_constant and element.data is not None:
+        return kind(element.data.item())  # type: ignore[no-any-return]
+    return Scalar(element, kind)
