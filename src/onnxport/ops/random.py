@@ -35,7 +35,7 @@ def uniform(g: Builder, size: list[Size], dtype: torch.dtype) -> Tensor:
         return _like(g, "RandomUniformLike", size, dtype)
     bits = _BITS[dtype]
     ones = g.full([*size, bits], 1.0, torch.float32)
-    kept = dropped(g, ones, 0.5, torch.float32)[1]
+    kept = dropped(g, ones, 0.5)[1]
     weights = g.const([2.0**-i for i in range(1, bits + 1)], dtype)
     result = g.reduce("ReduceSum", g.mul(g.cast(kept, dtype), weights), [-1])
     result.dims = tuple(size)
@@ -227,12 +227,18 @@ def _gumbel(g: Builder, size: list[Size], dtype: torch.dtype) -> Tensor:
 # -- dropout --------------------------------------------------------------------------------------
 
 
-def dropped(g: Builder, x: Tensor, p: Any, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Dropout as in training: the result and the mask of what was kept."""
+def dropped(g: Builder, x: Tensor, p: Any) -> tuple[Tensor, Tensor]:
+    """Dropout as in training: the result and the mask of what was kept.
+
+    The result is computed from the mask: onnxruntime (1.32, at each opset) takes a Dropout whose mask isn't used
+    out of the graph, even in training mode.
+    """
     g.require(12, "dropout in training mode")
-    result, mask = g.op("Dropout", x, g.scalar(p, dtype), g.const(True, torch.bool), outputs=2)
+    ratio = g.scalar(p, torch.float32)
+    _, mask = g.op("Dropout", x, ratio, g.const(True, torch.bool), outputs=2)
     mask.dims = x.dims
-    return result, mask
+    scale = g.cast(g.div(1.0, g.sub(1.0, ratio)), x.dtype)
+    return g.mul(x, g.mul(g.cast(mask, x.dtype), scale)), mask
 
 
 @lowering("aten::dropout")
@@ -242,7 +248,7 @@ def dropout(g: Builder, input: Tensor, p: Any, train: bool) -> Tensor:
         return input
     if p == 1:
         return g.mul(input, 0)
-    return dropped(g, input, p, torch.float32)[0]
+    return dropped(g, input, p)[0]
 
 
 @lowering("aten::native_dropout")
@@ -250,7 +256,7 @@ def native_dropout(g: Builder, input: Tensor, p: Any, train: bool | None) -> tup
     """native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)"""
     if train is False or p == 0:
         return input, g.full(input.shape, True, torch.bool)
-    return dropped(g, input, p, torch.float32)
+    return dropped(g, input, p)
 
 
 @lowering("aten::feature_dropout")
