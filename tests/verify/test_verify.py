@@ -197,3 +197,37 @@ def test_element_types(dtype: torch.dtype) -> None:
     result = onnxport.export(Pair(), (X.to(dtype), X), None, dynamic_axes={"x": {0: "b"}, "y": {0: "b"}})
     assert result.verify().ok
     assert torch.equal(result(X.to(dtype), X), Pair()(X.to(dtype), X))
+
+
+def test_scripts_with_numbers_and_lists() -> None:
+    @torch.jit.script
+    def scale(x: torch.Tensor, n: int, s: float, flag: bool) -> tuple[torch.Tensor, int]:
+        for i in range(n):
+            x = x * s + i
+        if flag:
+            x = x - 1.0
+        return x, n + 1
+
+    result = onnxport.export(scale, (X, 3, 0.5, True), None, input_names=["x"], dynamic_axes=DYNAMIC)
+    assert len(result.verify([(X, 3, 0.5, True), (X, 0, 2.0, False)]).compared) == 5
+    y, n = result(X, 2, 2.0, False)
+    torch.testing.assert_close(y, X * 4 + 1)
+    assert n.item() == 3
+
+
+def test_script_with_a_list_of_tensors() -> None:
+    @torch.jit.script
+    def join(xs: list[torch.Tensor], pair: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+        return torch.cat(xs) + pair[0] * pair[1]
+
+    result = onnxport.export(join, ([X, X[:1]], (X[0], X[1])), None)
+    assert result.verify().ok
+    assert torch.equal(result([X, X[:1]], (X[0], X[1])), join([X, X[:1]], (X[0], X[1])))
+
+
+def test_exported_programs() -> None:
+    shapes = ({0: torch.export.Dim("b")},)
+    program = torch.export.export(Model().eval(), (X,), dynamic_shapes=shapes)
+    result = onnxport.export(program, (), None)
+    assert result.verify().ok
+    torch.testing.assert_close(result(X), program.module()(X))

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+from ..capture import torchscript
 from ..capture.inputs import flatten, flatten_outputs, normalize
 from ..capture.trace import unchanged
 from ..options import TrainingMode
@@ -33,6 +34,11 @@ class Reference:
             leaves, spec = pytree.tree_flatten(given)
             self.examples = _tensors(leaves)
             self._rebuild = lambda tensors: _filled(leaves, spec, tensors)
+        elif _is_script(source):
+            named = _script_arguments(source, *normalize(args, kwargs))
+            self.examples = []
+            parts = {name: _script_part(value, self.examples) for name, value in named.items()}
+            self._rebuild = lambda given: ((), {name: part(given) for name, part in parts.items()})
         else:
             arguments = flatten(source, *normalize(args, kwargs))
             self.examples, self._rebuild = list(arguments.leaves), arguments.rebuild
@@ -42,6 +48,11 @@ class Reference:
         given = normalize(args, kwargs)
         if self._exported:
             return _tensors(pytree.tree_leaves(given))
+        if _is_script(self._model):
+            leaves: list[Any] = []
+            for value in _script_arguments(self._model, *given).values():
+                _script_part(value, leaves)
+            return leaves
         return list(flatten(self._model, *given).leaves)
 
     def __call__(self, inputs: Sequence[Any], seed: int | None = None) -> list[torch.Tensor]:
@@ -71,7 +82,39 @@ def _filled(leaves: Sequence[Any], spec: Any, tensors: Sequence[Any]) -> Any:
     return pytree.tree_unflatten([next(remaining) if isinstance(x, torch.Tensor) else x for x in leaves], spec)
 
 
+def _is_script(model: Any) -> bool:
+    return isinstance(model, (torch.jit.ScriptModule, torch.jit.ScriptFunction))
+
+
+def _script_arguments(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that are given, by name, in the order of the schema."""
+    is_module = isinstance(model, torch.jit.ScriptModule)
+    schema = model.forward.schema if is_module else model.schema
+    bound = torchscript.bind(schema, args, kwargs, skip=1 if is_module else 0)
+    return {name: value for name, value in bound if not isinstance(value, torchscript.Default)}
+
+
+def _script_part(value: Any, leaves: list[Any]) -> Callable[[Sequence[Any]], Any]:
+    """Add what becomes an input of a scripted model to the leaves: tensors, numbers, and lists of these as a whole."""
+    numbers = (bool, int, float)
+    is_list = isinstance(value, (list, tuple)) and len(value) > 0
+    whole = is_list and (
+        all(isinstance(x, torch.Tensor) for x in value) or all(isinstance(x, numbers) for x in value)
+    )  # a list of tensors, a list of numbers
+    if isinstance(value, (torch.Tensor, *numbers)) or (whole and isinstance(value, list)):
+        index = len(leaves)
+        leaves.append(value)
+        return lambda given: given[index]
+    if isinstance(value, Mapping):
+        parts = {key: _script_part(x, leaves) for key, x in value.items()}
+        return lambda given: {key: part(given) for key, part in parts.items()}
+    if isinstance(value, (list, tuple)):
+        items = [_script_part(x, leaves) for x in value]
+        return lambda given: type(value)(part(given) for part in items)
+    return lambda given: value
+
+
 def _copies(inputs: Sequence[Any]) -> list[Any]:
     """Copies of tensors; one that is given twice stays one."""
     copies = {id(x): x.detach().clone() for x in inputs if isinstance(x, torch.Tensor)}
-    return [copies.get(id(x), x) for x in inputs]
+    return [_copies(x) if isinstance(x, list) else copies.get(id(x), x) for x in inputs]

@@ -49,14 +49,14 @@ class Session:
             raise OnnxExporterError(f"onnxruntime {ort.__version__} can't load the model: {error}") from error
         self.input_names = [i.name for i in self._session.get_inputs()]
         self.output_names = [o.name for o in self._session.get_outputs()]
-        self.axes = [
-            {i: d for i, d in enumerate(v.shape) if isinstance(d, str)} for v in self._session.get_inputs()
-        ]
+        self.axes = [{i: d for i, d in enumerate(v.shape) if isinstance(d, str)} for v in self._session.get_inputs()]
         types = [v.type for v in [*self._session.get_inputs(), *self._session.get_outputs()]]
+        self._types = dict(zip(self.input_names, types))
         self._tensors_only = all(t.startswith("tensor(") for t in types)
 
     def run(self, feeds: Mapping[str, Any]) -> list[Any]:
         """The outputs in order: tensors, and lists of tensors where the model has sequences."""
+        feeds = {name: self._typed(name, value) for name, value in feeds.items()}
         if not self._tensors_only:
             found = self._session.run(None, {name: _array(value) for name, value in feeds.items()})
             return [_from_array(value) for value in found]
@@ -66,6 +66,22 @@ class Session:
             for name, (array, number) in arrays.items()
         }
         return [_from_value(v) for v in self._session.run_with_ort_values(None, values)]
+
+    def _typed(self, name: str, value: Any) -> Any:
+        """Numbers, and lists of them, as tensors of the input's type."""
+        kind = self._types.get(name, "")
+        if isinstance(value, torch.Tensor) or not kind.startswith("tensor("):
+            return value
+        return torch.as_tensor(value, dtype=_NUMBERS.get(kind))
+
+
+# Types of inputs that Python numbers may be given for.
+_NUMBERS = {
+    "tensor(bool)": torch.bool,
+    "tensor(int64)": torch.int64,
+    "tensor(double)": torch.float64,
+    "tensor(float)": torch.float32,
+}
 
 
 def _load(ort: Any, model: ir.Model | str | os.PathLike[str], settings: Any) -> Any:
