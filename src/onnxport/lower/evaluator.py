@@ -106,6 +106,8 @@ class Evaluator:
             else:
                 self.call(node)
         except LoweringError as error:
+            if self.missing:  # may follow from what is missing, which is reported in the end
+                return self.bind(node, [MISSING] * len(node.outputs))
             if error.place is not None:
                 raise
             place = f"{node.op} at {node.location}\n  {self._arguments(node)}"
@@ -351,10 +353,17 @@ def builtin(node: Node, arguments: Iterable[Any]) -> registry.Lowering | None:
         find = registry.find_sequence
     elif any(_is_complex(a) for a in arguments):
         find = registry.find_complex
-    found = find(node.op)
+    found = find(f"{node.op}.number" if _of_numbers(node.schema) else node.op)
     if found is None and node.schema is not None and node.schema.mutates:
         found = find(_functional(node.schema))
     return found
+
+
+def _of_numbers(schema: Schema | None) -> bool:
+    """Whether this is the overload without a name that takes Python numbers: `aten::add(Scalar a, Scalar b)`."""
+    if schema is None or schema.overload or not schema.arguments:
+        return False
+    return all(a.type == "Scalar" for a in schema.arguments)
 
 
 def _functional(schema: Schema) -> str:

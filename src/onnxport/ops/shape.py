@@ -292,6 +292,12 @@ def size(g: Builder, self: Tensor) -> list[Size]:
     return list(self.shape)
 
 
+@lowering("aten::_shape_as_tensor")
+def shape_as_tensor(g: Builder, self: Tensor) -> Tensor:
+    """_shape_as_tensor(Tensor self) -> Tensor"""
+    return g.ints(self.shape)
+
+
 @lowering("aten::numel", "aten::sym_numel", "prim::numel")
 def numel(g: Builder, self: Tensor) -> Size:
     """numel(Tensor self) -> int"""
