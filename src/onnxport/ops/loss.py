@@ -93,7 +93,8 @@ def poisson_nll_loss(
     g: Builder, input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int
 ) -> Tensor:
     """poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor"""
-    x, t = _together(g, input, target)
+    dtype = float_type(input, target)
+    x, t = g.cast(input, dtype), g.cast(target, dtype)
     if log_input:
         loss = g.sub(g.op("Exp", x), g.mul(t, x))
     else:
@@ -248,6 +249,7 @@ def hinge_embedding_loss(
     g: Builder, self: Tensor, target: Tensor, margin: float = 1.0, reduction: int = MEAN
 ) -> Tensor:
     """hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=Mean) -> Tensor"""
+    target = g.cast(target, torch.int64) if target.dtype == torch.bool else target
     far = g.where(g.equal(target, 1), 0, _positive(g, g.sub(margin, self)))
     near = g.where(g.equal(target, -1), 0, self)
     return reduced(g, g.add(far, near), reduction)
@@ -280,6 +282,7 @@ def cosine_embedding_loss(
     a, b = g.cast(input1, dtype), g.cast(input2, dtype)
     lengths = g.op("Sqrt", g.mul(g.add(dot(a, a), epsilon), g.add(dot(b, b), epsilon)))
     cosine = g.div(dot(a, b), lengths)
+    target = g.cast(target, torch.int64) if target.dtype == torch.bool else target
     alike = g.where(g.equal(target, 1), g.sub(1, cosine), 0)
     apart = g.where(g.equal(target, -1), _positive(g, g.sub(cosine, margin)), 0)
     return reduced(g, g.add(alike, apart), reduction)
