@@ -19,9 +19,9 @@ from ..program import Node
 from .lists import content, list_special
 
 
-@list_special("prim::unchecked_cast", "prim::unchecked_unwrap_optional", "aten::_unwrap_optional")
+@list_special("prim::data", "prim::unchecked_cast", "prim::unchecked_unwrap_optional", "aten::_unwrap_optional")
 def unchecked_cast(ev: Evaluator, node: Node, x: Any) -> Any:
-    """unchecked_cast(t x) -> t"""
+    """unchecked_cast(t x) -> t; `x.data` is the same tensor, gradients aside"""
     if x is None and node.op == "aten::_unwrap_optional":
         raise LoweringError("the model unwraps an Optional that is None here")
     return x.value if isinstance(x, Maybe) else x
