@@ -31,6 +31,10 @@ SCATTER = [
              i64(2, 4), INDEX, i64(2, 3), opset=9)
         for how in REDUCTIONS
     ],
+    case(
+        "ints_part", lambda x, i, s: x.scatter_reduce(1, i, s, "amin"), i64(4, 6), INDEX, i64(2, 3),
+        dynamic={0: {0: "n", 1: "m"}}, others=[(i64(2, 3).make(5), INDEX, i64(2, 3).make(6))], opset=9,
+    ),
     *[
         case(f"nan_{how}", lambda x, i, s, how=how: x.scatter_reduce(1, i, s, how),
              T([[NAN, 1.0, 2.0], [1.0, 1.0, 1.0]]), INDEX, T([[1.0, 2.0, 3.0], [NAN, 0.0, 5.0]]), opset=9)
@@ -83,7 +87,7 @@ def test_slices(case, frontend, opset):
     check(case, frontend, opset)
 
 
-@cases(VIEWS, opsets=(11, LATEST))
+@cases(VIEWS, opsets=(10, 11, LATEST))
 def test_views(case, frontend, opset):
     check(case, frontend, opset)
 

@@ -75,7 +75,7 @@ def by_position(g: Builder, base: Tensor, new: Tensor, forward: Callable[[Tensor
     positions = forward(g.reshape(g.range(0, count), base.shape))
     flat = g.reshape(base, [count])
     size = [new.numel]
-    result: Tensor = g.op("ScatterElements", flat, g.reshape(positions, size), g.reshape(new, size), axis=0)
+    result = g.scatter_elements(flat, g.reshape(positions, size), g.reshape(new, size), 0)
     return g.reshape(result, base.shape)
 
 

@@ -96,8 +96,10 @@ class IndexWords(SpatialWords):
         neutral = self.scalar(neutral_element(reduction, x.dtype), x.dtype)
         given = self.where(hit, self.unsqueeze(updates, [axis]), neutral)
         result = self.reduce(_REDUCERS[reduction], given, [axis + 1])
-        missing = [0 if i == axis else n - m for i, (n, m) in enumerate(zip(x.shape, indices.shape))]
-        result = self.pad(result, [0] * x.rank + missing, value=neutral_element(reduction, x.dtype))
+        for i, n in enumerate(x.shape):  # x may reach further along the other axes
+            if i != axis and n != result.shape[i]:
+                rest = [*x.shape[:i], n - result.shape[i], *result.shape[i + 1 :]]
+                result = self.concat([result, self.expand(neutral, rest)], i)
         if reduction in _COMBINE:
             return self.binary(_COMBINE[reduction], x, result)
         return self.extremum(reduction.capitalize(), x, result)
