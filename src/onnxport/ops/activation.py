@@ -238,7 +238,7 @@ def log_softmax(g: Builder, self: Tensor, dim: int, dtype: int | None = None) ->
     return g.softmax(self if dtype is None else g.cast(self, from_scalar_type(dtype)), dim, log=True)
 
 
-@lowering("aten::_softmax", "aten::_safe_softmax")
+@lowering("aten::_softmax")
 def softmax_internal(g: Builder, self: Tensor, dim: int, half_to_float: bool = False) -> Tensor:
     """_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"""
     return g.softmax(g.cast(self, torch.float32) if half_to_float else self, dim)
@@ -248,3 +248,14 @@ def softmax_internal(g: Builder, self: Tensor, dim: int, half_to_float: bool = F
 def log_softmax_internal(g: Builder, self: Tensor, dim: int, half_to_float: bool = False) -> Tensor:
     """_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"""
     return g.softmax(g.cast(self, torch.float32) if half_to_float else self, dim, log=True)
+
+
+@lowering("aten::_safe_softmax")
+def safe_softmax(g: Builder, self: Tensor, dim: int, dtype: int | None = None) -> Tensor:
+    """_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"""
+    plain = softmax(g, self, dim, dtype)
+    if not self.is_float:
+        return plain if dtype is not None else softmax(g, g.cast(self, torch.get_default_dtype()), dim)
+    # Where everything is masked out, torch gives 0 and not NaN.
+    masked = g.equal(g.reduce("ReduceMax", self, [wrap(dim, self.rank)], True), -math.inf)
+    return g.where(masked, 0, plain)

@@ -98,7 +98,7 @@ def _part(order: int, out: bool) -> Callable[[torch.Tensor], torch.Tensor]:
         x = 1 / u
         phase = x - math.pi / 4 - order * math.pi / 2
         j, y = bessel_j(x), bessel_y(x)
-        mixed = x * (y * phase.cos() - j * phase.sin()) if out else j * phase.cos() + y * phase.sin()
+        mixed: torch.Tensor = x * (y * phase.cos() - j * phase.sin()) if out else j * phase.cos() + y * phase.sin()
         return mixed / (2 / (math.pi * x)).sqrt()
 
     return part

@@ -57,7 +57,7 @@ def pairwise_distance(
     g: Builder, x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Tensor:
     """pairwise_distance(Tensor x1, Tensor x2, float p=2., float eps=1e-06, bool keepdim=False) -> Tensor"""
-    return vector_norm(g, g.add(g.sub(*promoted(g, x1, x2)), eps), p, -1, keepdim)
+    return vector_norm(g, g.add(g.sub(*promoted_float(g, x1, x2)), eps), p, -1, keepdim)
 
 
 @lowering("aten::cosine_similarity")

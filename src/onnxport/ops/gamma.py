@@ -139,7 +139,8 @@ def _inverse_over_y(w: torch.Tensor) -> torch.Tensor:
     """erfinv(y) / y, where w = -log((1 - y) * (1 + y)); from the lower tail, which has all its digits."""
     product = torch.exp(-w) / 4
     p = product / (0.5 + torch.sqrt(0.25 - product))
-    return -torch.special.ndtri(p) / math.sqrt(2) / (1 - 2 * p)
+    ratio: torch.Tensor = -torch.special.ndtri(p) / math.sqrt(2) / (1 - 2 * p)
+    return ratio
 
 
 _INVERSE = (

@@ -54,7 +54,7 @@ def sign(g: Builder, self: Tensor) -> Tensor:
     if self.dtype == torch.bool:
         return self
     result = g.sign(self)
-    return g.where(g.isnan(self), 0, result) if self.is_float else result
+    return g.where(g.isnan(self), 0, result) if self.is_float and g.opset >= 9 else result  # 0 for NaN before
 
 
 @lowering("aten::signbit")

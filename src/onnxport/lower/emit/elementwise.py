@@ -95,15 +95,24 @@ class ElementwiseWords(Words):
             smaller = self.less(a, b)
             other = b if isinstance(b, Tensor) else self.scalar(b, a.dtype)
             return self.where(smaller, a, other) if op_type == "Min" else self.where(smaller, other, a)
+        if self.opset < 8 and not (isinstance(b, Tensor) and a.dims is not None and a.dims == b.dims):
+            self.require(8, f"{op_type} of different sizes")
         return self.binary(op_type, a, b)
 
     def clip(self, x: Tensor, low: Input | None = None, high: Input | None = None) -> Tensor:
         """Clip to bounds that are 0-d or numbers."""
         if low is None and high is None:
             return x
+        # On its open side Clip would clip infinity to the largest finite number.
+        if self.opset >= 8 and high is None and low is not None:
+            return self.extremum("Max", x, low)
+        if self.opset >= 8 and low is None and high is not None:
+            return self.extremum("Min", x, high)
         numbers = all(b is None or isinstance(b, (int, float)) for b in (low, high))
-        if self.opset < 11 and numbers and x.dtype == torch.float32:
-            result = self.op("Clip", x, min=_attribute_float(low), max=_attribute_float(high))
+        if isinstance(low, (int, float)) and isinstance(high, (int, float)) and low > high:
+            low = high  # the upper bound wins
+        if self.opset < 11 and numbers and x.is_float and x.dtype != torch.float64:
+            result = self.op("Clip", x, min=_bound(low, -math.inf), max=_bound(high, math.inf))
         elif self.opset >= 12 or (self.opset >= 11 and x.is_float and x.dtype != torch.float64):
             bounds = [None if b is None else self.scalar(b, x.dtype) for b in (low, high)]
             result = self.op("Clip", x, *bounds)
@@ -176,5 +185,5 @@ def _may_be_nan(x: Input) -> TypeGuard[Tensor]:
     return isinstance(x, Tensor) and x.is_float
 
 
-def _attribute_float(value: Any) -> float | None:
-    return None if value is None else float(value)
+def _bound(value: Any, otherwise: float) -> float:
+    return otherwise if value is None else float(value)
