@@ -8,6 +8,9 @@ from typing import Any
 
 from . import options as _options
 from ._export import capture_only, export, export_to_pretty_string
+from .compat.blocks import add_input as _add_input_to_block
+from .compat.blocks import add_op_with_blocks
+from .compat.blocks import add_output as _add_output_to_block
 from .compat.registration import register_custom_op_symbolic, unregister_custom_op_symbolic
 from .options import TrainingMode
 from .session import exporting, is_in_onnx_export, logging_on, select_model_mode_for_export
@@ -53,6 +56,9 @@ def exporter_context(model: Any, mode: Any, verbose: bool) -> Iterator[None]:
 
 
 __all__ = [
+    "_add_input_to_block",
+    "_add_output_to_block",
+    "add_op_with_blocks",
     "export",
     "export_to_pretty_string",
     "exporter_context",

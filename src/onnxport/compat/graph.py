@@ -12,7 +12,7 @@ import torch
 
 from ..capture import types
 from ..dims import Dim
-from ..dtypes import array_of
+from ..dtypes import array_of, from_onnx
 from ..errors import LoweringError, SymbolicValueError, UnsupportedOperatorError
 from ..lower.builder import Builder
 from ..lower.promotion import number_dtype
@@ -37,7 +37,8 @@ class Graph:
         self.builder = builder
         self.node = node
         self.numbers = counter()
-        self._untyped: set[Tensor] = set()
+        self.untyped: set[Tensor] = set()  # outputs whose types nobody has told yet
+        self.pending: list[Callable[[], None]] = []  # what is left to do when the function has returned
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
@@ -68,13 +69,15 @@ class Graph:
         of one element, `_g` graph; a list of these is an attribute of several.
         """
         domain, _, op_type = name.rpartition("::")
-        given = {key: value for key, value in map(self._attribute, attributes.items()) if value is not None}
+        given = {key: value for key, value in map(self.attribute, attributes.items()) if value is not None}
         if domain == "prim":
             return self._prim(op_type, args)
         if domain in ("", "onnx", "ai.onnx"):
             if op_type == "Constant":
                 return self._constant(given)
-            inputs = [self._input(x) for x in args]
+            inputs = [self.input(x) for x in args]
+            if any(isinstance(v, ir.Graph) for v in given.values()):
+                return self._with_bodies(op_type, inputs, given, outputs)
             made = self.builder.op(op_type, *inputs, outputs=outputs, **given)
             return self.wrap(made) if outputs == 1 else tuple(self.wrap(x) for x in made)
         results = self.custom(ATEN if domain == "aten" else domain, op_type, args, given, outputs)
@@ -96,15 +99,30 @@ class Graph:
         self, domain: str, op_type: str, args: Sequence[Any], attributes: dict[str, Any], outputs: int
     ) -> tuple[Value, ...]:
         """A node of a domain that nothing is known of: neither shared nor folded, types unknown until they are set."""
-        inputs = [self._input(x) for x in args]
+        inputs = [self.input(x) for x in args]
         while inputs and inputs[-1] is None:
             inputs.pop()
         values = [None if x is None else self.builder.value(x) for x in inputs]
         node = self.builder.append(op_type, values, attributes, outputs, domain)
         dtype = next((x.dtype for x in inputs if x is not None), torch.float32)
         made = [Tensor(dtype, None, value) for value in node.outputs]
-        self._untyped.update(made)
+        self.untyped.update(made)
         return tuple(self.wrap(t) for t in made)
+
+    def _with_bodies(
+        self, op_type: str, inputs: Sequence[Tensor | None], attributes: dict[str, Any], outputs: int
+    ) -> Any:
+        """A node whose bodies are given as graphs: element types are those of the first body's outputs."""
+        values = [None if x is None else self.builder.value(x) for x in inputs]
+        node = self.builder.append(op_type, values, attributes, outputs)
+        body = next(v for v in attributes.values() if isinstance(v, ir.Graph))
+        returned = body.outputs[1:] if op_type == "Loop" else body.outputs  # a Loop's first is its condition
+        made = []
+        for value, inner in zip(node.outputs, returned):
+            dtype = torch.float32 if inner.dtype is None else from_onnx(inner.dtype.value)
+            made.append(Tensor(dtype, None, value))
+        self.builder.made.extend(made)
+        return self.wrap(made[0]) if outputs == 1 else tuple(self.wrap(t) for t in made)
 
     # -- values -------------------------------------------------------------------------------------
 
@@ -149,11 +167,11 @@ class Graph:
 
     def typed(self, tensor: Tensor) -> None:
         """The type of this tensor is known now."""
-        if tensor in self._untyped:
-            self._untyped.discard(tensor)
+        if tensor in self.untyped:
+            self.untyped.discard(tensor)
             self.builder.made.append(tensor)
 
-    def _input(self, value: Any) -> Tensor | None:
+    def input(self, value: Any) -> Tensor | None:
         content = content_of(value)
         return None if content is None else self.tensor(content)
 
@@ -178,7 +196,7 @@ class Graph:
             return self.wrap(contents if op_type == "ListConstruct" else tuple(contents))
         raise UnsupportedOperatorError(f"a symbolic function adds prim::{op_type}, which has no conversion to ONNX")
 
-    def _attribute(self, item: tuple[str, Any]) -> tuple[str, Any]:
+    def attribute(self, item: tuple[str, Any]) -> tuple[str, Any]:
         match = _ATTRIBUTE.match(item[0])
         if match is None:
             raise ValueError(
@@ -201,6 +219,8 @@ class Graph:
 
         Types that nobody has set are those which the trace recorded.
         """
+        for finish in self.pending:
+            finish()
         if returned is None and node.outputs:
             raise UnsupportedOperatorError(
                 f"{node.op} can't be converted as it is used: its symbolic function returned None\n  at {node.location}"
@@ -234,7 +254,7 @@ class Graph:
             recorded = output.tensor_type
             if not isinstance(result, Tensor) or recorded is None:
                 continue
-            if result in self._untyped and recorded.dtype is not None:
+            if result in self.untyped and recorded.dtype is not None:
                 result.dtype = recorded.dtype
             if result.dims is None and recorded.sizes is not None:
                 fixed = not self._has_dynamic_input()
