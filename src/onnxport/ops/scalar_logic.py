@@ -60,7 +60,7 @@ def _compare_lists(g: Builder, name: str, a: list[Any], b: list[Any]) -> Number:
 
 
 def _register_comparison(name: str) -> None:
-    kinds = ("int", "float", "bool", "str", "device", "number", "int_float", "float_int", "complex", "enum",
+    kinds = ("int", "float", "bool", "device", "number", "int_float", "float_int", "complex", "enum",
              "int_list", "float_list", "bool_list", "str_list")  # fmt: skip
 
     @lowering(*[f"aten::{name}.{kind}" for kind in kinds])
@@ -102,7 +102,7 @@ def both(g: Builder, a: Any, b: Any) -> Any:
 
 
 @lowering("aten::__and__.bool")
-def and_(g: Builder, a: Any, b: Any) -> Number:
+def and_(g: Builder, a: Any, b: Any) -> Any:
     """__and__.bool(bool a, bool b) -> bool"""
     return both(g, a, b)
 
@@ -137,18 +137,6 @@ for _name, _python in {
     _register_bits(_name, _python)
 
 
-@lowering("aten::__is__")
-def is_(g: Builder, self: Any, obj: Any) -> bool:
-    """__is__(t1 self, t2 obj) -> bool: asked of None, types and bools"""
-    return self is obj
-
-
-@lowering("aten::__isnot__")
-def isnot(g: Builder, self: Any, obj: Any) -> bool:
-    """__isnot__(t1 self, t2 obj) -> bool"""
-    return self is not obj
-
-
 def _register_quantifier(name: str, combine: Callable[[Builder, Any, Any], Number], start: bool) -> None:
     @lowering(*[f"aten::{name}.{kind}" for kind in ("int", "float", "bool", "str")])
     def lower(g: Builder, self: Sequence[Any]) -> Number:
@@ -163,9 +151,17 @@ _register_quantifier("all", and_, True)
 _register_quantifier("any", or_, False)
 
 
-@lowering("aten::__contains__.int_list", "aten::__contains__.float_list", "aten::__contains__.str_list")
+def _surely_equal(a: Any, b: Any) -> bool:
+    if isinstance(a, (int, Dim)) and isinstance(b, (int, Dim)):
+        return sizes.known_eq(a, b) is True
+    return not isinstance(a, Scalar) and not isinstance(b, Scalar) and bool(a == b)
+
+
+@lowering("aten::__contains__.int_list", "aten::__contains__.float_list")
 def contains(g: Builder, l: list[Any], item: Any) -> Number:
     """__contains__.int_list(int[] l, int item) -> bool"""
+    if any(_surely_equal(x, item) for x in l):
+        return True
     result: Number = False
     for x in l:
         result = or_(g, result, compare(g, "eq", x, item))

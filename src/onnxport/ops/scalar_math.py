@@ -65,7 +65,7 @@ def _remainder(g: Builder, a: Tensor, b: Tensor) -> Tensor:
     return g.sub(a, g.mul(_floor_div(g, a, b), b))
 
 
-_binary(["aten::add"], operator.add, lambda g, a, b: g.add(a, b), kinds=(*_PAIRS, "str"))
+_binary(["aten::add"], operator.add, lambda g, a, b: g.add(a, b))
 _binary(["aten::sub"], operator.sub, lambda g, a, b: g.sub(a, b))
 _binary(["aten::mul"], operator.mul, lambda g, a, b: g.mul(a, b))
 _binary(["aten::div"], operator.truediv, lambda g, a, b: g.div(a, b), on_sizes=False)
@@ -125,7 +125,7 @@ def neg(g: Builder, a: Any) -> Any:
     return number_of(g, g.neg(as_tensor(g, a))) if isinstance(a, Scalar) else -a
 
 
-@lowering("prim::abs.int", "prim::abs.float", "prim::abs.Scalar", "aten::fabs.int", "aten::fabs.float")
+@lowering("prim::abs", "aten::fabs.int", "aten::fabs.float")
 def abs_(g: Builder, a: Any) -> Any:
     """prim::abs.int(int a) -> int"""
     if isinstance(a, Scalar):
@@ -177,20 +177,19 @@ def extremum(g: Builder, name: str, values: Sequence[Any]) -> Any:
     return number_of(g, result)
 
 
-def _register_extrema(name: str) -> None:
-    @lowering(*_overloads([f"prim::{name}"], ("int", "float", "int_float", "float_int", "number")))
-    def of_two(g: Builder, a: Any, b: Any) -> Any:
-        """prim::min.int(int a, int b) -> int"""
+def _register_extremum(name: str) -> None:
+    @lowering(f"prim::{name}")
+    def lower(g: Builder, a: Any, b: Any = None) -> Any:
+        """prim::min.int(int a, int b) -> int, or of a list"""
+        if isinstance(a, list):
+            if isinstance(b, list):
+                raise LoweringError(f"{name} of two lists; compare their elements")
+            return extremum(g, name, a)
         return extremum(g, name, [a, b])
 
-    @lowering(*_overloads([f"prim::{name}"], ("self_int", "self_float", "self_bool")))
-    def of_list(g: Builder, self: list[Any]) -> Any:
-        """prim::min.self_int(int[] self) -> int"""
-        return extremum(g, name, self)
 
-
-_register_extrema("min")
-_register_extrema("max")
+_register_extremum("min")
+_register_extremum("max")
 
 
 @lowering("aten::sum.int", "aten::sum.float", "aten::sum.bool", "aten::sum.complex")
@@ -202,3 +201,20 @@ def sum_(g: Builder, self: list[Any]) -> Any:
     for other in others:
         total = g.add(total, other)
     return number_of(g, total)
+
+
+# -- ranges ---------------------------------------------------------------------------------------
+
+
+@lowering("aten::__range_length")
+def range_length(g: Builder, lo: Size, hi: Size, step: Size) -> Size:
+    """__range_length(int lo, int hi, int step) -> int"""
+    if not isinstance(step, int):
+        raise LoweringError("a range whose step is known only at run time; give a constant step")
+    return sizes.maximum(-((lo - hi) // step), 0)
+
+
+@lowering("aten::__derive_index")
+def derive_index(g: Builder, index: Size, start: Size, step: Size) -> Size:
+    """__derive_index(int index, int start, int step) -> int"""
+    return start + index * step
