@@ -16,7 +16,8 @@ import torch
 from ..program import Block, Location, Node, Operand, Program, Value
 from ..program.ir import Input, Weight
 from .graph import GraphReader
-from .trace import named_weights
+from .parts import Object, Parts, has_attributes
+from .weights import named_weights
 
 # The types of numbers as TorchScript writes them.
 _NUMBERS = {bool: "bool", int: "int", float: "float"}
@@ -54,6 +55,7 @@ def read(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Progra
         modules,
         "script",
         state=attributes.state,
+        arguments=[n for n, _ in arguments],
         keep_alive=(graph, model),
     )
 
@@ -70,14 +72,6 @@ def _scope(name: str) -> str:
 
 
 # -- attributes -------------------------------------------------------------------------------------
-
-
-class Object:
-    """A module, or an object of a TorchScript class, that is known when the graph is read."""
-
-    def __init__(self, path: str, content: Any) -> None:
-        self.path = path
-        self.content = content
 
 
 class Attributes:
@@ -99,6 +93,7 @@ class Attributes:
 
     def know(self, value: Value, weight: Weight) -> None:
         """A weight that has its value already."""
+        self.weights[value] = weight
         self._values[id(weight.tensor)] = value
 
     def _find_writes(self, block: Any) -> None:
@@ -115,9 +110,12 @@ class Attributes:
             return False
         inputs = list(node.inputs())
         owner = reader.operands[inputs[0]]
-        if not isinstance(owner, Object):
+        if not isinstance(owner, (Object, Parts)):
             return False  # an object made while the model runs
         name = node.s("name")
+        if isinstance(owner, Parts):
+            reader.operands[node.output()] = owner[name]
+            return True
         path = f"{owner.path}.{name}" if owner.path else name
         if (inputs[0].type().annotation_str, name) not in self._written:
             reader.operands[node.output()] = self._operand(path, getattr(owner.content, name))
@@ -132,7 +130,7 @@ class Attributes:
     def _operand(self, path: str, content: Any) -> Operand:
         if isinstance(content, torch.Tensor):
             return self._weight(path, content)
-        if isinstance(content, (torch._C.ScriptModule, torch.jit.ScriptModule, torch.ScriptObject)):
+        if isinstance(content, (torch._C.ScriptModule, torch.jit.ScriptModule)) or has_attributes(content):
             return Object(path, content)
         return content
 

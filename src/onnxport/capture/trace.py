@@ -10,12 +10,15 @@ from typing import Any
 
 import torch
 
-from ..program import Program, Value
+from ..program import Block, Program, Value
 from ..program.ir import Input, Weight
 from . import bools
 from .graph import GraphReader
 from .inputs import flatten, flatten_outputs
 from .modes import SizeArithmetic
+from .parts import Parts
+from .torchscript import Attributes
+from .weights import named_weights
 
 _LOG = logging.getLogger("onnxport")
 
@@ -44,23 +47,33 @@ def trace(
         return tuple(outputs.leaves)
 
     weights = list(named.items())
-    with torch.no_grad(), _module_scopes(model), _quiet(), SizeArithmetic():
-        graph, inputs = _record(run, leaves, [tensor for _, tensor in weights], model)
-    return _program(graph, model, arguments.names, inputs, weights, output_names)
+    parts = Parts(model)
+    with torch.no_grad(), _module_scopes(model, parts), _quiet(), SizeArithmetic():
+        graph, inputs = _record(run, leaves, [tensor for _, tensor in weights], model, parts)
+    program = _program(graph, model, arguments.names, inputs, weights, output_names, parts)
+    program.arguments = arguments.parameters
+    return program
 
 
 def _record(
-    run: Callable[..., tuple[torch.Tensor, ...]], leaves: list[torch.Tensor], weights: list[torch.Tensor], model: Any
+    run: Callable[..., tuple[torch.Tensor, ...]],
+    leaves: list[torch.Tensor],
+    weights: list[torch.Tensor],
+    model: Any,
+    parts: Parts,
 ) -> tuple[Any, list[torch.Tensor]]:
     """The `torch._C.Graph` of a run, and the copies of the arguments that it worked on.
 
     It is that of a second run where the first gives bools for numbers (see `bools`).
     """
+    holder = () if parts.module is None else (parts.module,)
 
     def graph_of(function: Callable[..., tuple[torch.Tensor, ...]]) -> tuple[Any, list[torch.Tensor]]:
         inputs = _copies(leaves)
         with unchanged(model):
-            recorded = torch._C._create_graph_by_tracing(function, (*inputs, *weights), lambda value: "", False, False)
+            recorded = torch._C._create_graph_by_tracing(
+                function, (*inputs, *weights), lambda value: "", False, False, *holder
+            )
         return recorded[0], inputs
 
     def run_and_replace(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -112,10 +125,21 @@ def _program(
     examples: list[torch.Tensor],
     weights: list[tuple[str, torch.Tensor]],
     output_names: list[str | None],
+    parts: Parts,
 ) -> Program:
     torch._C._jit_pass_inline(graph)
-    reader = GraphReader(scope_of=lambda name: name.rpartition("/")[2])
-    block = reader.block(graph)
+    attributes = Attributes(graph, {})
+    reader = GraphReader(scope_of=lambda name: name.rpartition("/")[2], leaf=attributes.leaf)
+    given = list(graph.inputs())
+    if parts.module is not None:
+        reader.operands[given.pop(0)] = parts
+    values = [reader.define(v) for v in given]
+    state = set(model.state_dict()) if isinstance(model, torch.nn.Module) else set()
+    for value, (name, tensor) in zip(values[len(names) :], weights):
+        attributes.know(value, Weight(name, tensor, not isinstance(tensor, torch.nn.Parameter), name in state))
+    block = Block(parameters=values)
+    reader.nodes(graph, block.nodes)
+    block.returns = [reader.operands[v] for v in graph.outputs()]
     if len(block.returns) == 1 and block.nodes:
         last = block.nodes[-1]  # the tracer packs what `run` returns into a tuple
         if last.op == "prim::TupleConstruct" and last.outputs == block.returns:
@@ -123,29 +147,23 @@ def _program(
             del block.nodes[-1]
     parameters = block.parameters
     inputs = [Input(v, n, e) for v, n, e in zip(parameters, names, examples)]
-    rest = parameters[len(names) :]
-    state = set(model.state_dict()) if isinstance(model, torch.nn.Module) else set()
-    held = {v: Weight(n, t, not isinstance(t, torch.nn.Parameter), n in state) for v, (n, t) in zip(rest, weights)}
     block.parameters = parameters[: len(names)]
     modules = {name: type(module).__name__ for name, module in _named_modules(model)}
-    return Program(block, inputs, held, output_names, type(model).__name__, modules, "trace", keep_alive=graph)
+    return Program(
+        block,
+        inputs,
+        attributes.weights,
+        output_names,
+        type(model).__name__,
+        modules,
+        "trace",
+        state=attributes.state,
+        keep_alive=graph,
+    )
 
 
 def _named_modules(model: Any) -> Iterator[tuple[str, torch.nn.Module]]:
     return iter(model.named_modules()) if isinstance(model, torch.nn.Module) else iter(())
-
-
-def named_weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:
-    """Parameters and buffers in `state_dict` order, then buffers outside of it; a tied one once."""
-    seen: set[int] = set()
-    named: dict[str, torch.Tensor] = {}
-    own = {id(t) for t in model.parameters()} | {id(t) for t in model.buffers()}
-    everything = [*model.state_dict(keep_vars=True).items(), *model.named_parameters(), *model.named_buffers()]
-    for name, tensor in everything:
-        if isinstance(tensor, torch.Tensor) and id(tensor) in own and id(tensor) not in seen:
-            seen.add(id(tensor))
-            named[name] = tensor
-    return named
 
 
 def _copies(leaves: list[torch.Tensor]) -> list[torch.Tensor]:
@@ -155,10 +173,14 @@ def _copies(leaves: list[torch.Tensor]) -> list[torch.Tensor]:
 
 
 @contextlib.contextmanager
-def _module_scopes(model: Any) -> Iterator[None]:
-    """Let the tracer write the path of the running module to each node."""
+def _module_scopes(model: Any, parts: Parts) -> Iterator[None]:
+    """Let the tracer write the path of the running module to each node.
+
+    It can't where the model has parts that it calls as a whole: it looks for every path in their holder.
+    """
     before = torch.jit._trace._trace_module_map
-    torch.jit._trace._trace_module_map = {m: n for n, m in _named_modules(model) if n}
+    scopes = {m: n for n, m in _named_modules(model) if n} if parts.module is None else None
+    torch.jit._trace._trace_module_map = scopes
     try:
         yield
     finally:

@@ -16,7 +16,7 @@ import torch
 
 from ..errors import LoweringError, OnnxExporterWarning, OpsetError, Unsupported, UnsupportedOperatorError
 from ..program import Block, Node, Operand, Program, Schema, Value
-from . import registry, views
+from . import quantized, registry, views
 from .builder import Builder
 from .storage import Appending, Cell, Journal, OnlyAppends, Ref
 from .values import MISSING, Maybe, Sequence, Tensor, Unclear, describe
@@ -353,10 +353,17 @@ def builtin(node: Node, arguments: Iterable[Any]) -> registry.Lowering | None:
         find = registry.find_sequence
     elif any(_is_complex(a) for a in arguments):
         find = registry.find_complex
+    elif any(quantized.contains(a) for a in arguments):
+        find = _find_quantized
     found = find(f"{node.op}.number" if _of_numbers(node.schema) else node.op)
     if found is None and node.schema is not None and node.schema.mutates:
         found = find(_functional(node.schema))
     return found
+
+
+def _find_quantized(name: str) -> registry.Lowering | None:
+    own, plain = registry.find_quantized(name), registry.find(name)
+    return own if own is not None or plain is None else quantized.adapted(name, plain)
 
 
 def _of_numbers(schema: Schema | None) -> bool:

@@ -15,6 +15,7 @@ _F = TypeVar("_F", bound=Lowering)
 _LOWERINGS: dict[str, Lowering] = {}
 _COMPLEX: dict[str, Lowering] = {}
 _SEQUENCE: dict[str, Lowering] = {}
+_QUANTIZED: dict[str, Lowering] = {}
 
 
 def lowering(*names: str) -> Callable[[_F], _F]:
@@ -30,6 +31,11 @@ def lowering(*names: str) -> Callable[[_F], _F]:
 def complex_lowering(*names: str) -> Callable[[_F], _F]:
     """Register what is called instead of the `lowering` when an argument is a complex tensor."""
     return _register(_COMPLEX, names)
+
+
+def quantized_lowering(*names: str) -> Callable[[_F], _F]:
+    """Register what is called instead of the `lowering` when an argument is a quantized tensor."""
+    return _register(_QUANTIZED, names)
 
 
 def sequence_lowering(*names: str) -> Callable[[_F], _F]:
@@ -56,6 +62,11 @@ def find(name: str) -> Lowering | None:
 def find_complex(name: str) -> Lowering | None:
     """Likewise, for complex arguments."""
     return _COMPLEX.get(name) or _COMPLEX.get(name.partition(".")[0])
+
+
+def find_quantized(name: str) -> Lowering | None:
+    """Likewise, for quantized tensors."""
+    return _QUANTIZED.get(name) or _QUANTIZED.get(name.partition(".")[0])
 
 
 def find_sequence(name: str) -> Lowering | None:
