@@ -16,6 +16,10 @@ def test_each_label_changes_on_its_own() -> None:
     assert {"b": 2, "t": 2} not in made
 
 
+def test_an_example_of_one_is_left() -> None:
+    assert [m["b"] for m in sizes.others({"b": 1})] == [2, 4]
+
+
 def test_nothing_to_change() -> None:
     assert not list(sizes.others({}))
 

@@ -34,7 +34,7 @@ def others(example: Mapping[str, int]) -> Iterator[dict[str, int]]:
     tried = [dict(example)]
     steps: list[Callable[[int, int], int]] = [
         lambda size, i: size + 1 + i,
-        lambda size, i: size * 2,
+        lambda size, i: size * (2 if size > 1 else 4),
         lambda size, i: max(size - 1 - i % 2, 1),
         lambda size, i: 1,
     ]
