@@ -14,6 +14,7 @@ MAX = [
     case("unbatched", nn.MaxPool2d(3), f32(3, 7, 8)),
     case("dilated", nn.MaxPool2d(2, dilation=(2, 3)), f32(2, 3, 9, 9)),
     case("ceil", nn.MaxPool2d(3, stride=2, ceil_mode=True), f32(2, 3, 8, 9)),
+    case("ceil_dilated", nn.MaxPool1d(2, stride=4, dilation=5, ceil_mode=True), f32(2, 3, 9)),
     case("ceil_dropped_window", nn.MaxPool1d(2, stride=3, padding=1, ceil_mode=True), f32(2, 3, 6)),
     case("ceil_dynamic", nn.MaxPool2d(3, stride=2, padding=1, ceil_mode=True), f32(2, 3, 8, 9),
          dynamic={2: "h", 3: "w"}, opset=10),

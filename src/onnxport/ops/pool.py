@@ -54,15 +54,34 @@ def _max_pool(
     def pool(x: Tensor) -> Any:
         sides = list(zip(x.shape[2:], kernel, strides, pads, dilations))
         partial = ceil_mode and any(pooled_size(*side) != pooled_size(*side, ceil_mode=True) for side in sides)
-        if g.opset < 10 and (partial or any(d != 1 for d in dilations)) and not both:
+        after = _end_pads(sides) if partial else pads
+        if g.opset < 10 and (after is None or any(d != 1 for d in dilations)) and not both:
             return _max_of_windows(g, x, kernel, strides, pads, dilations, ceil_mode)
-        values, places = g.max_pool(x, kernel, strides, pads * 2, dilations, ceil_mode=partial, indices=both)
+        values, places = g.max_pool(
+            x, kernel, strides, [*pads, *(after or pads)], dilations, ceil_mode=after is None, indices=both
+        )
         if places is None:
             return values
         # ONNX counts places over the whole tensor, PyTorch within a channel.
         return values, g.floor_divmod(places, g.size(product(x.shape[2:])), truncates=True)[1]
 
     return _batched(g, x, count, pool)
+
+
+def _end_pads(sides: Sequence[tuple[Size, int, int, int, int]]) -> list[int] | None:
+    """The padding at the ends with which whole windows are those that `ceil_mode` gives; None if not known.
+
+    ONNX and PyTorch don't agree about the last window of `ceil_mode`, and onnxruntime does with PyTorch.
+    """
+    pads = []
+    for size, kernel, stride, pad, dilation in sides:
+        count = pooled_size(size, kernel, stride, pad, dilation, ceil_mode=True)
+        if not isinstance(size, int) or not isinstance(count, int):
+            return None
+        pads.append(max((count - 1) * stride + dilation * (kernel - 1) + 1 - size - pad, 0))
+        if pads[-1] >= kernel:  # which the op refuses
+            return None
+    return pads
 
 
 def _max_of_windows(
