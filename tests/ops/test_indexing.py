@@ -158,3 +158,30 @@ def test_mask_is_one_choice():
 def test_masks_need_opset_9():
     with pytest.raises(OpsetError, match="opset 9"):
         check(case("mask", lambda x: x[x > 0], f32(3, 4)), opset=8)
+
+
+def scripted_read(x: torch.Tensor, i: torch.Tensor) -> torch.Tensor:
+    return x[:, i] + x[i[0]][i].sum() + x[1, i].unsqueeze(0)
+
+
+def scripted_write(x: torch.Tensor, i: torch.Tensor) -> torch.Tensor:
+    y = x.clone()
+    y[:, i] = 1.0
+    y[y > 1] += 2.0
+    y[0, i] = y[1, i]
+    return y
+
+
+def scripted_pair(x: torch.Tensor, i: torch.Tensor) -> torch.Tensor:
+    return x[i, torch.arange(i.size(0))] * x[x > 0].sum()
+
+
+SCRIPTED = [
+    case(f.__name__.removeprefix("scripted_"), f, f32(3, 4), T([0, 1, -1]), dynamic={0: {0: "n"}})
+    for f in (scripted_read, scripted_write, scripted_pair)
+]
+
+
+@cases(SCRIPTED, frontends=("script", "trace"))
+def test_scripted(case, frontend, opset):
+    check(case, frontend, opset)
