@@ -6,6 +6,8 @@ import torch
 from onnx import TensorProto
 from tests.harness import case, cases, check, f16, f32, operators
 
+from onnxport.errors import OpsetError
+
 RECENT = 27  # onnxruntime has no kernels of opset 28 yet
 STEP = 0.1  # of the scales used below: rounding may differ by one at halves
 BATCH = {0: "n"}
@@ -120,6 +122,10 @@ def converted(per_channel):
 @pytest.mark.parametrize("per_channel", [False, True])
 @pytest.mark.filterwarnings("ignore")
 def test_converted_model(per_channel, opset):
+    if per_channel and opset < 13:
+        with pytest.raises(OpsetError, match="per channel needs opset 13"):
+            check(case("net", converted(per_channel), f32(2, 3, 8, 8)), opset=opset)
+        return
     model = check(case("net", converted(per_channel), f32(2, 3, 8, 8), dynamic={0: "n"}, atol=0.03), opset=opset)
     int8 = [t for t in model.graph.initializer if t.data_type == TensorProto.INT8 and len(t.dims) > 1]
     assert len(int8) == 3

@@ -159,6 +159,7 @@ def _weight(g: Builder, tensor: torch.Tensor) -> QTensor:
     """A quantized weight as constants."""
     stored = g.known(tensor.int_repr().numpy(), STORED[tensor.dtype], from_weight=True)
     if tensor.qscheme() in (torch.per_channel_affine, torch.per_channel_symmetric):
+        g.require(13, "a layer with weights quantized per channel")
         scale = g.const(tensor.q_per_channel_scales().numpy(), torch.float32)
         zero_point = g.const(tensor.q_per_channel_zero_points().numpy(), stored.dtype)
         return QTensor(tensor.dtype, stored, scale, zero_point, tensor.q_per_channel_axis())
@@ -172,7 +173,7 @@ def _bias(g: Builder, bias: torch.Tensor | None, x: QTensor, weight: QTensor) ->
     if bias is None:
         return None
     values = bias.detach().numpy()
-    if not (x.scale.is_constant and g.opset >= 13):
+    if not x.scale.is_constant:
         return g.known(values, torch.float32, from_weight=True)
     scale = np.atleast_1d(_constant(x.scale).astype(np.float64) * _constant(weight.scale))
     integers = np.rint(values / scale)
