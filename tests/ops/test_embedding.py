@@ -33,6 +33,8 @@ BAGS = [
     *[case(f"rows_{m}", bags(m), T([[1, 2], [0, 0], [4, 3]]), f32(5, 3)) for m in MODES],
     *[case(f"rows_padding_{m}", bags(m, padding_idx=0), T([[1, 2], [0, 0], [4, 3]]), f32(5, 3)) for m in MODES],
     case("padding_from_end", bags("sum", padding_idx=-1), IDS, f32(5, 3), OFFSETS),
+    case("rows_dynamic", bags("mean"), i64(3, 4, low=0, high=4), f32(5, 3), dynamic={0: {0: "b"}}),
+    case("rows_wide", bags("sum"), i64(3, 4, low=0, high=4), f32(5, 3), dynamic={0: {0: "b", 1: "l"}}),
     case("weights", bags("sum"), IDS, f32(5, 3), OFFSETS, f32(7)),
     case("half", bags("sum"), IDS, f16(5, 3), OFFSETS),
     case("infinite", bags("sum"), IDS, T([[1.0], [float("inf")], [2.0], [float("nan")], [1.0]]), OFFSETS),
@@ -76,3 +78,8 @@ def test_segments(case, frontend, opset):
 
 def test_lookup_is_one_gather():
     assert operators(check(LOOKUPS[0])) == ["Gather"]
+
+
+def test_bags_of_rows_are_a_reduction():
+    table = next(c for c in BAGS if c.name == "rows_dynamic")
+    assert operators(check(table)) == ["Reshape", "Gather", "Reshape", "ReduceMean"]

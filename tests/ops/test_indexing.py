@@ -71,9 +71,24 @@ WRITE = [
     ),
     case("accumulate_mask", put(lambda m: [m], lambda x, m: T(5.0), True), f32(2), T([True, False])),
     case("accumulate_ints", put(lambda i: [i], lambda x, i: x[:3], True), i64(4, 3), T([1, -1, 1])),
+    case("assign_number", lambda x, i: _assign_number(x, i), f32(3, 4, 2), T([1, -2]), dynamic={0: {0: "n"}}),
+    case("assign_rows", lambda x, y, m: _assign_rows(x, y, m), f32(3, 2), f32(3, 2), T([True, False, True])),
     case("assign", lambda x: _assign(x), f32(3, 4), dynamic={0: "n"}),
     case("assign_inner", lambda x, i: _assign_inner(x, i), f32(3, 4, 2), T([0, -1])),
 ]
+
+
+def _assign_number(x, i):
+    x = x.clone()
+    x[:, i] = 0.0
+    x[:, [0, -1]] = 3.0
+    return x
+
+
+def _assign_rows(x, y, m):
+    x = x.clone()
+    x[m] = y[m]
+    return x
 
 
 def _assign(x):

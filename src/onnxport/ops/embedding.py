@@ -81,7 +81,7 @@ def embedding_bag(
         used = g.not_(g.equal(indices, padding_idx))
         neutral = neutral_element("max" if mode == MAX else "add", rows.dtype)
         rows = g.where(g.unsqueeze(used, [1]), rows, g.scalar(neutral, rows.dtype))
-    length = _common_length(offsets, count)
+    length = _common_length(g, offsets, count)
     if length is not None:
         result = _reduce_equal_bags(g, rows, used, offsets.shape[0], length, mode)
     else:
@@ -111,13 +111,26 @@ def embedding_bag_with_padding(
     )
 
 
-def _common_length(offsets: Tensor, count: Size) -> int | None:
+def _common_length(g: Builder, offsets: Tensor, count: Size) -> int | None:
     """The length of the bags, if all are known to have the same."""
-    if not offsets.is_constant or offsets.data is None or not isinstance(count, int) or not offsets.data.size:
+    if offsets.is_constant and offsets.data is not None:
+        if not isinstance(count, int) or not offsets.data.size or offsets.data[0] != 0:
+            return None
+        lengths = np.diff(offsets.data, append=count)
+        length = int(lengths[0])
+        return length if length > 0 and (lengths == length).all() else None
+    step = _range_step(g, offsets)  # of indices with two axes, offsets are a range
+    return step if step is not None and sizes.known_eq(offsets.shape[0] * step, count) else None
+
+
+def _range_step(g: Builder, x: Tensor) -> int | None:
+    """The step of what is a range from 0, if it is one by constant steps."""
+    node = None if x.value is None else x.value.producer()
+    if node is None or node.op_type != "Range":
         return None
-    ends = np.append(offsets.data[1:], count)
-    lengths = np.unique(ends - offsets.data)
-    return int(lengths[0]) if len(lengths) == 1 and lengths[0] > 0 and offsets.data[0] == 0 else None
+    known = {id(t.value): t.data for t in g.initializers.values() if t.data is not None and not t.from_weight}
+    start, step = (known.get(id(value)) for value in (node.inputs[0], node.inputs[2]))
+    return int(step) if start is not None and step is not None and int(start) == 0 else None
 
 
 def _reduce_equal_bags(g: Builder, rows: Tensor, used: Tensor | None, bags: Size, length: int, mode: int) -> Tensor:

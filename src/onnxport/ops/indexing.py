@@ -169,14 +169,32 @@ def index_put(
         if chosen is not None:
             return chosen
     places = find_places(g, self, indices)
+    if values.numel == 1 and not accumulate and len(places.axes) == 1 and places.axes[0] > 0:
+        return fill_along(g, self, places.axes[0], places.positions[0], values)
     target = places.picked(self)
     while values.rank > len(target):
         values = g.squeeze(values, [0])
     updates = g.transpose(g.expand(values, target), places.to_front())
     perm = [*places.axes, *places.rest]
     front = g.transpose(self, perm)
-    result = g.scatter_nd(front, stacked(g, places), updates, "add" if accumulate else "none")
+    single = mask is not None and not mask[1].is_constant
+    where = g.transpose(g.nonzero(mask[1]), [1, 0]) if single and mask is not None else stacked(g, places)
+    result = g.scatter_nd(front, where, updates, "add" if accumulate else "none")
     return g.transpose(result, [int(i) for i in np.argsort(perm)])
+
+
+def fill_along(g: Builder, x: Tensor, dim: int, index: Tensor, value: Tensor) -> Tensor:
+    """x with one value at some positions along an axis: a choice, which moves nothing around."""
+    size, count = x.shape[dim], index.numel
+    if index.is_constant and index.data is not None and isinstance(size, int):
+        chosen = np.zeros(size, dtype=bool)
+        chosen[index.data.reshape(-1)] = True
+        hit = g.const(chosen, torch.bool)
+    else:
+        never, always = g.full([size], False, torch.bool), g.full([count], True, torch.bool)
+        hit = g.scatter_elements(never, g.reshape(index, [count]), always, 0)
+    hit = g.reshape(hit, [size, *[1] * (x.rank - dim - 1)])
+    return g.where(hit, g.reshape(value, []), x)
 
 
 def _put_where(g: Builder, x: Tensor, axis: int, mask: Tensor, values: Tensor, accumulate: bool) -> Tensor | None:

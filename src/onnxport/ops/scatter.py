@@ -16,6 +16,7 @@ from ..lower.emit.indexing import neutral_element
 from ..lower.registry import lowering
 from ..lower.values import Number, Tensor
 from ..lower.views import by_position, write_slice
+from .indexing import fill_along
 
 # torch's names of reductions -> those of the scatter words; a mean is a sum divided afterwards
 _REDUCTIONS = {
@@ -167,12 +168,7 @@ def index_reduce(
 def index_fill(g: Builder, self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor"""
     x = g.reshape(self, [1]) if self.rank == 0 else self
-    dim %= x.rank
-    count = index.numel
-    never = g.full([x.shape[dim]], False, torch.bool)
-    hit = g.scatter_elements(never, g.reshape(index, [count]), g.full([count], True, torch.bool), 0)
-    hit = g.reshape(hit, [n if i == dim else 1 for i, n in enumerate(x.shape)])
-    return g.reshape(g.where(hit, g.scalar(value, x.dtype), x), self.shape)
+    return g.reshape(fill_along(g, x, dim % x.rank, index, g.scalar(value, x.dtype)), self.shape)
 
 
 @lowering("aten::put")
