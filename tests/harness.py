@@ -19,6 +19,7 @@ import onnxruntime as ort
 import pytest
 import torch
 
+from onnxport import axes as axes_
 from onnxport import dims, ops, options, write  # noqa: F401
 from onnxport.capture import capture
 from onnxport.lower.model import lower
@@ -191,6 +192,7 @@ def export_checked(
         export_modules_as_functions=False,
     )  # fmt: skip
     program = capture(model, examples, None, chosen)
+    axes_.settle(program, chosen)
     sizes = {
         label: examples[names.index(name)].shape[axis] for name, spec in axes.items() for axis, label in spec.items()
     }

@@ -6,13 +6,14 @@ import contextlib
 import dataclasses
 import gc
 import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import torch
 
 from . import options as _options
-from .errors import CheckerError, OpsetError
+from .errors import CheckerError, OnnxExporterError, OnnxExporterWarning, OpsetError
 from .options import OperatorExportTypes, Options, TrainingMode
 from .result import ExportResult, require_runtime
 from .session import asked, exporting, log, logging_on, select_model_mode_for_export
@@ -44,6 +45,8 @@ def export(
     kwargs: Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
     external_data: bool | None = None,
+    strict: bool = False,
+    check_axes: bool = True,
     verify: bool = False,
 ) -> ExportResult:
     """Export a PyTorch model to ONNX.
@@ -69,6 +72,8 @@ def export(
         kwargs: example named arguments.
         dynamic_shapes: as of `torch.export`, instead of `dynamic_axes`.
         external_data: True writes weights to a file beside the model's; None does so above 2 GB.
+        strict: an axis that was declared dynamic, but may not be in the exported model, is an error, no warning.
+        check_axes: look for such axes by tracing again at other sizes, where sizes became Python numbers.
         verify: compare the model with PyTorch, as `ExportResult.verify` does, before the file is written.
 
     Returns:
@@ -97,6 +102,8 @@ def export(
         keep_initializers_as_inputs=keep_initializers_as_inputs,
         custom_opsets=custom_opsets,
         export_modules_as_functions=export_modules_as_functions,
+        strict=strict,
+        check_axes=check_axes,
     )
     if f is not None:
         write.check_target(f, external_data=external_data)
@@ -117,15 +124,19 @@ def export(
 def convert(model: Any, args: Any, kwargs: Mapping[str, Any] | None, chosen: Options) -> Lowered:
     """From a model to a checked ONNX graph: everything of an export but writing it."""
     from . import passes, write
+    from .functions import modules_as_functions
 
     with exporting(), select_model_mode_for_export(model, chosen.training):
         program = capture_only(model, args, kwargs, chosen)
+        _check_axes(program, model, args, kwargs, chosen)
         log.info("captured %s: %d inputs, %d weights", program.name, len(program.inputs), len(program.weights))
         if chosen.training is TrainingMode.PRESERVE:
             mode = TrainingMode.TRAINING if getattr(model, "training", False) else TrainingMode.EVAL
             chosen = dataclasses.replace(chosen, training=mode)
         lowered = _lower(program, chosen)
-    if chosen.do_constant_folding and chosen.export_params and chosen.training is TrainingMode.EVAL:
+    if chosen.modules_as_functions:  # nothing is fused across calls
+        modules_as_functions(lowered, model, chosen.modules_as_functions)
+    elif chosen.do_constant_folding and chosen.export_params and chosen.training is TrainingMode.EVAL:
         passes.optimize(lowered.model)
     try:
         write.check_model(lowered.model)
@@ -135,10 +146,37 @@ def convert(model: Any, args: Any, kwargs: Mapping[str, Any] | None, chosen: Opt
 
 
 def capture_only(model: Any, args: Any, kwargs: Mapping[str, Any] | None, chosen: Options) -> Program:
-    """The first stage alone."""
+    """The first stage alone: the program, its inputs named and its dynamic axes settled."""
+    from . import axes
     from .capture import capture
 
-    return capture(model, args, kwargs, chosen)
+    program = capture(model, args, kwargs, chosen)
+    axes.settle(program, chosen)
+    return program
+
+
+def _check_axes(program: Program, model: Any, args: Any, kwargs: Mapping[str, Any] | None, chosen: Options) -> None:
+    """Keep dynamic axes of a trace live that became Python numbers; warn of those that can't be, or raise."""
+    from .capture import thaw
+
+    dynamic = any(declared.axes for declared in program.inputs)
+    if program.front_end != "trace" or not dynamic or not chosen.check_axes or program.conversions == []:
+        return
+    frozen = thaw(program, model, args, kwargs)
+    if frozen is None:
+        log.info("the model runs at no other sizes that were tried: whether its dynamic axes are live isn't known")
+    if not frozen:
+        return
+    found = list(dict.fromkeys(map(str, frozen)))
+    places = "\n".join(f"  {text}" for text in found[:8]) + ("\n  ..." if len(found) > 8 else "")
+    message = (
+        f"the exported model may be right only at the example size of {', '.join(frozen[0].labels)}: a size became a "
+        f"Python number, or decided which operations run:\n{places}\n"
+        "Compute with x.shape and tensors instead of int(), range(), numpy and if; or torch.jit.script that part."
+    )
+    if chosen.strict:
+        raise OnnxExporterError(message)
+    warnings.warn(message, OnnxExporterWarning, stacklevel=4)
 
 
 def text_of(lowered: Lowered, *, node_names: bool = False) -> str:

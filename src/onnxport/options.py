@@ -59,6 +59,8 @@ class Options:
     keep_initializers_as_inputs: bool = False
     custom_opsets: Mapping[str, int] = field(default_factory=dict)
     modules_as_functions: bool | frozenset[type] = False
+    strict: bool = False
+    check_axes: bool = True
 
     @property
     def opset(self) -> int:
@@ -83,6 +85,8 @@ def check(
     keep_initializers_as_inputs: bool | None,
     custom_opsets: Mapping[str, int] | None,
     export_modules_as_functions: Any,
+    strict: bool = False,
+    check_axes: bool = True,
 ) -> Options:
     """Check raw arguments; TypeError or ValueError says which is wrong and how to mend it."""
     kind = member(OperatorExportTypes, operator_export_type, "operator_export_type")
@@ -104,6 +108,8 @@ def check(
         keep_initializers_as_inputs=keep or (DEFAULT_OPSET if opset is None else opset) < 9,
         custom_opsets=_custom_opsets(custom_opsets),
         modules_as_functions=functions,
+        strict=bool(strict),
+        check_axes=bool(check_axes),
     )
 
 

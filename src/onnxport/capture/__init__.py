@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ..axes import sizes
 from ..program import Program
 
 if TYPE_CHECKING:
     from ..options import Options
+    from .liveness import Frozen
 
 
 def capture(model: Any, args: Any, kwargs: Mapping[str, Any] | None, options: Options) -> Program:
@@ -32,4 +34,15 @@ def capture(model: Any, args: Any, kwargs: Mapping[str, Any] | None, options: Op
     return trace(model, positional, named)
 
 
-__all__ = ["capture"]
+def thaw(program: Program, model: Any, args: Any, kwargs: Mapping[str, Any] | None) -> list[Frozen] | None:
+    """Look for dynamic axes that a trace froze, by tracing at other sizes; see `liveness.thaw`."""
+    from . import liveness
+    from .inputs import normalize
+    from .trace import retracer
+
+    positional, named = normalize(args, kwargs)
+    retrace = retracer(model, positional, named, [declared.axes for declared in program.inputs])
+    return liveness.thaw(program, sizes(program), retrace)
+
+
+__all__ = ["capture", "thaw"]

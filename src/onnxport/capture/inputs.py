@@ -21,6 +21,7 @@ class Arguments:
 
     leaves: list[torch.Tensor]
     names: list[str]
+    parameters: list[str]  # of the model, in order
     rebuild: Callable[[Sequence[Any]], tuple[tuple[Any, ...], dict[str, Any]]]
 
 
@@ -84,7 +85,7 @@ def flatten(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Argume
             return tuple(values.values()), {}
         return _call(signature, values)
 
-    return Arguments(leaves, names, rebuild)
+    return Arguments(leaves, names, list(arguments), rebuild)
 
 
 def _call(signature: inspect.Signature, values: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

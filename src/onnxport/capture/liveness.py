@@ -59,7 +59,7 @@ def thaw(program: Program, sizes: Mapping[str, int], retrace: Retrace) -> list[F
         if third is not None:
             _confirm(program, third, guesses)
         else:
-            guesses = dict.fromkeys(guesses, [])
+            guesses = {path: [] for path in guesses}
     made: list[tuple[int, Node]] = []
     for path, (a, b) in differences.items():
         if len(guesses[path]) == 1:

@@ -16,6 +16,7 @@ from . import bools
 from .graph import GraphReader
 from .inputs import flatten, flatten_outputs
 from .modes import SizeArithmetic
+from .scopes import CallNames, CallPath
 from .parts import Parts
 from .torchscript import Attributes
 from .weights import named_weights
@@ -129,7 +130,7 @@ def _program(
 ) -> Program:
     torch._C._jit_pass_inline(graph)
     attributes = Attributes(graph, {})
-    reader = GraphReader(scope_of=lambda name: name.rpartition("/")[2], leaf=attributes.leaf)
+    reader = GraphReader(scope_of=CallPath.read, leaf=attributes.leaf)
     given = list(graph.inputs())
     if parts.module is not None:
         reader.operands[given.pop(0)] = parts
@@ -179,7 +180,7 @@ def _module_scopes(model: Any, parts: Parts) -> Iterator[None]:
     It can't where the model has parts that it calls as a whole: it looks for every path in their holder.
     """
     before = torch.jit._trace._trace_module_map
-    scopes = {m: n for n, m in _named_modules(model) if n} if parts.module is None else None
+    scopes = CallNames(_named_modules(model)) if parts.module is None else None
     torch.jit._trace._trace_module_map = scopes
     try:
         yield

@@ -13,6 +13,7 @@ import onnx_ir as ir
 import torch
 from onnx_ir.tensor_adapters import TorchTensor
 
+from ..axes import positive_axes
 from ..dtypes import real_of, to_onnx
 from ..errors import OnnxExporterWarning
 from ..options import Options, TrainingMode
@@ -36,6 +37,7 @@ class Lowered:
     origins: dict[ir.Node, Any] = field(default_factory=dict)  # program node of each ONNX node
     modules: dict[str, str] = field(default_factory=dict)  # class name of the module at each path
     weights: list[str] = field(default_factory=list)  # names of parameters and buffers in the graph
+    constants: set[str] = field(default_factory=set)  # names of initializers that aren't computed from weights
     program: Program | None = None  # what was lowered
     again: Callable[[Observer], Lowered] | None = None  # lower it once more, told of each node and its results
 
@@ -47,7 +49,7 @@ def lower(
     resolve: Resolver | None = None,
     observe: Observer | None = None,
 ) -> Lowered:
-    """Evaluate a program into a model at this opset.
+    """Evaluate a program, whose inputs have been settled (`axes`), into a model at this opset.
 
     Raises UnsupportedOperatorError for ops without a conversion, LoweringError for those that can't be
     converted as they are used.
@@ -57,11 +59,11 @@ def lower(
         fold_weights=options.do_constant_folding and options.export_params,
         training=options.training is TrainingMode.TRAINING,
     )
+    g.by_call = bool(options.modules_as_functions)
     if not options.export_params:
         g.fed = {w.name for w in program.weights.values() if w.in_state}
-    names = _input_names(program, options)
-    axes = _axes(program, names, options.dynamic_axes)
-    inputs = [input_value(g, declared, name, axes[name]) for declared, name in zip(program.inputs, names)]
+    names = [declared.name for declared in program.inputs]
+    inputs = [input_value(g, declared, declared.name, declared.axes) for declared in program.inputs]
     graph_inputs = list(g.root.inputs)
     results = Evaluator(program, g, resolve, observe).evaluate(inputs)
     results, program.output_names = flatten(results, program.output_names)
@@ -70,63 +72,6 @@ def lower(
     lowered.program = program
     lowered.again = functools.partial(lower, program, options, opset, resolve)
     return lowered
-
-
-# -- inputs ---------------------------------------------------------------------------------------
-
-
-def _input_names(program: Program, options: Options) -> list[str]:
-    defaults = [declared.name for declared in program.inputs]
-    given = list(options.input_names[: len(defaults)])
-    limit = len(defaults) + len(program.weights)
-    if len(options.input_names) > limit:
-        raise ValueError(
-            f"input_names has {len(options.input_names)} names, but the model has {len(defaults)} inputs "
-            f"({', '.join(defaults)}) and {len(program.weights)} parameters and buffers"
-        )
-    names = given + defaults[len(given) :]
-    taken = set(options.input_names)
-    for i in range(len(given), len(names)):
-        while names[i] in taken:
-            names[i] += "_1"
-        taken.add(names[i])
-    return names
-
-
-def _axes(
-    program: Program, names: Sequence[str], dynamic_axes: Mapping[str, Mapping[int, str]]
-) -> dict[str, dict[int, str]]:
-    """Labels by input name and axis, checked against the example: same label, same size."""
-    result: dict[str, dict[int, str]] = {name: {} for name in names}
-    seen: dict[str, tuple[int, str]] = {}
-    for declared, name in zip(program.inputs, names):
-        example = declared.example
-        if not isinstance(example, torch.Tensor):
-            result[name].update(dynamic_axes.get(name, {}))
-            continue
-        for axis, label in positive_axes(name, dynamic_axes.get(name, {}), example.dim()).items():
-            size = example.shape[axis]
-            first = seen.setdefault(label, (size, name))
-            if first[0] != size:
-                other = f"{label}_{name}_{axis}"
-                warn(
-                    f"the label {label!r} stands for the size {first[0]} of {first[1]!r} and for the size {size} of "
-                    f"{name!r}; one label is one size, so the latter is named {other!r}"
-                )
-                label = other
-            result[name][axis] = label
-    return result
-
-
-def positive_axes(name: str, labels: Mapping[int, str], rank: int) -> dict[int, str]:
-    """Labels by axes counted from the front; ValueError for an axis that isn't there or is named twice."""
-    result: dict[int, str] = {}
-    for axis, label in labels.items():
-        if not -rank <= axis < rank:
-            raise ValueError(f"dynamic_axes[{name!r}] has the axis {axis}, but {name!r} has {rank} dimension(s)")
-        if result.setdefault(axis % rank, label) != label:
-            raise ValueError(f"dynamic_axes[{name!r}] names axis {axis % rank} twice: {axis} and {axis % rank - rank}")
-    return result
 
 
 def warn(message: str) -> None:
@@ -154,6 +99,8 @@ def _assemble(
         if value in values or value in inputs or value.producer() is None:  # also initializers
             same = g.append("Identity", [value], {}, 1).outputs[0]
             same.type = value.type
+            if not isinstance(tensor, Tensor):
+                g.require(14, "a list of tensors among the inputs that is an output, too")
             value = same
         values.append(value)
     types += [(v, t) for v, t in zip(values, outputs) if isinstance(t, Tensor)]
@@ -165,7 +112,7 @@ def _assemble(
     initializers = _initializers(g, weight_names)
     inputs = [*inputs, *(value for value in fed if value is not None)]
     name_everything(g.root.nodes, inputs, list(zip(values, output_names)), initializers, g.origins)
-    _label_outputs(values, options.dynamic_axes, names)
+    _label_outputs(values, options.dynamic_axes, program)
     _warn_of_unknown(options, names, output_names, list(weight_names.values()))
     versions = {**g.domains, **{d: v for d, v in options.custom_opsets.items() if d in g.domains}}
     if options.verbose:
@@ -179,7 +126,10 @@ def _assemble(
             graph.inputs.append(value)
     model = ir.Model(graph, ir_version=_ir_version(g.opset), producer_name="onnxport")
     weights = [v.name for n in weight_names if (v := g.initializers[n].value) is not None and v.name]
-    return Lowered(model, names, output_names, g.origins, program.modules, weights)
+    constants = {t.value.name for t in g.initializers.values() if t.value is not None and not t.from_weight}
+    return Lowered(
+        model, names, output_names, g.origins, program.modules, weights, {name for name in constants if name}
+    )
 
 
 def _weight_names(g: Builder, program: Program, options: Options, inputs: Sequence[str]) -> dict[str, str]:
@@ -256,9 +206,9 @@ def _onnx_type(dtype: torch.dtype) -> ir.TensorType:
     return ir.TensorType(ir.DataType(to_onnx(dtype)))
 
 
-def _label_outputs(values: list[ir.Value], axes: Mapping[str, Mapping[int, str]], inputs: Sequence[str]) -> None:
+def _label_outputs(values: list[ir.Value], axes: Mapping[str, Mapping[int, str]], program: Program) -> None:
     """The labels that the caller wants on the axes of outputs; never one that stands for another size."""
-    sizes = {label: label for name in inputs for label in axes.get(name, {}).values()}
+    sizes = {label: label for declared in program.inputs for label in declared.axes.values()}
     for value in values:
         if value.shape is None or value.name is None or value.name not in axes:
             continue

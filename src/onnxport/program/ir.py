@@ -145,7 +145,7 @@ class Input:
     value: Value
     name: str  # after the signature: "x", "past.0.key"
     example: Any  # the example argument: a tensor, a number, a list of tensors
-    axes: dict[int, str] = field(default_factory=dict)  # axes that the front end knows to be dynamic, by label
+    axes: dict[int, str] = field(default_factory=dict)  # labels of the dynamic axes
 
 
 @dataclass(slots=True)
@@ -165,6 +165,8 @@ class Program:
     modules: dict[str, str] = field(default_factory=dict)  # scope -> class name of the module there
     front_end: str = "trace"  # "trace", "script" or "exported"
     state: dict[str, Operand] = field(default_factory=dict)  # attributes that the program writes, by path
+    arguments: list[str] = field(default_factory=list)  # of the model, in order; tensors among them are `inputs`
+    conversions: list[Any] | None = None  # of sizes and tensors to Python numbers; None if nobody looked
     keep_alive: Any = None  # whatever lazily read types and locations refer to
 
 

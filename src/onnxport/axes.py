@@ -1,0 +1,182 @@
+"""Names of the inputs, and which of their axes are dynamic.
+
+Two ways of saying it are understood: `dynamic_axes` of the classic API, by the names of the inputs, and
+`dynamic_shapes` of `torch.export`, nested like the arguments. Both end as a label for each dynamic axis of each
+input; one label is one size.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from .errors import OnnxExporterWarning
+from .options import Options
+from .program import Program
+from .program.ir import Input
+
+
+def settle(program: Program, options: Options) -> None:
+    """Give the inputs of a program their final names and their dynamic axes, in place.
+
+    ValueError where names or axes don't fit the model.
+    """
+    wanted = _by_shapes(program, options.dynamic_shapes)
+    names = _input_names(program, options)
+    for declared, name in zip(program.inputs, names):
+        declared.name = name
+    given = [
+        positive_axes(i.name, options.dynamic_axes.get(i.name, {}), _rank(i)) or labels
+        for i, labels in zip(program.inputs, wanted)
+    ]
+    if program.front_end == "exported":
+        _name_symbols(program.inputs, given)
+    else:
+        _distinguish(program.inputs, given)
+
+
+def sizes(program: Program) -> dict[str, int]:
+    """The example size behind each label."""
+    return {
+        label: int(i.example.shape[axis])
+        for i in program.inputs
+        if isinstance(i.example, torch.Tensor)
+        for axis, label in i.axes.items()
+    }
+
+
+def positive_axes(name: str, labels: Mapping[int, str], rank: int | None) -> dict[int, str]:
+    """Labels by axes counted from the front; ValueError for an axis that isn't there or is named twice."""
+    if rank is None:
+        return dict(labels)
+    result: dict[int, str] = {}
+    for axis, label in labels.items():
+        if not -rank <= axis < rank:
+            raise ValueError(f"dynamic_axes[{name!r}] has the axis {axis}, but {name!r} has {rank} dimension(s)")
+        if result.setdefault(axis % rank, label) != label:
+            raise ValueError(f"dynamic_axes[{name!r}] names axis {axis % rank} twice: {axis} and {axis % rank - rank}")
+    return result
+
+
+def _rank(declared: Input) -> int | None:
+    return declared.example.dim() if isinstance(declared.example, torch.Tensor) else None
+
+
+def _input_names(program: Program, options: Options) -> list[str]:
+    defaults = [declared.name for declared in program.inputs]
+    given = list(options.input_names[: len(defaults)])
+    limit = len(defaults) + len(program.weights)
+    if len(options.input_names) > limit:
+        raise ValueError(
+            f"input_names has {len(options.input_names)} names, but the model has {len(defaults)} inputs "
+            f"({', '.join(defaults)}) and {len(program.weights)} parameters and buffers"
+        )
+    names = given + defaults[len(given) :]
+    taken = set(options.input_names)
+    for i in range(len(given), len(names)):
+        while names[i] in taken:
+            names[i] += "_1"
+        taken.add(names[i])
+    return names
+
+
+def _distinguish(inputs: Sequence[Input], given: Sequence[Mapping[int, str]]) -> None:
+    """One label is one size: where the example has another, the axis gets a label of its own."""
+    seen: dict[str, tuple[int, str]] = {}
+    for declared, labels in zip(inputs, given):
+        declared.axes = dict(labels)
+        if not isinstance(declared.example, torch.Tensor):
+            continue
+        for axis, label in labels.items():
+            size = int(declared.example.shape[axis])
+            first = seen.setdefault(label, (size, declared.name))
+            if first[0] != size:
+                other = f"{label}_{declared.name}_{axis}"
+                warnings.warn(
+                    f"the label {label!r} stands for the size {first[0]} of {first[1]!r} and for the size {size} of "
+                    f"{declared.name!r}; one label is one size, so the latter is named {other!r}",
+                    OnnxExporterWarning,
+                    stacklevel=2,
+                )
+                declared.axes[axis] = other
+
+
+def _name_symbols(inputs: Sequence[Input], given: Sequence[Mapping[int, str]]) -> None:
+    """Which axes are dynamic is settled in an exported program; labels only name its symbols."""
+    renamed: dict[str, str] = {}
+    for declared, labels in zip(inputs, given):
+        for axis, label in labels.items():
+            symbol = declared.axes.get(axis)
+            if symbol is None:
+                raise ValueError(
+                    f"axis {axis} of {declared.name!r} is fixed in the exported program; give torch.export.export "
+                    "dynamic_shapes with a Dim for it"
+                )
+            renamed.setdefault(symbol, label)
+    for declared in inputs:
+        declared.axes = {axis: renamed.get(symbol, symbol) for axis, symbol in declared.axes.items()}
+
+
+# -- dynamic_shapes -------------------------------------------------------------------------------
+
+
+def _by_shapes(program: Program, shapes: Any) -> list[dict[int, str]]:
+    """Labels of each input by `dynamic_shapes`: a dict by argument, or a tuple of the arguments in order."""
+    if shapes is None:
+        return [{} for _ in program.inputs]
+    found = []
+    for declared in program.inputs:
+        spec = shapes
+        for depth, part in enumerate(declared.name.split(".")):
+            spec = _child(spec, part, program.arguments if depth == 0 else None)
+        found.append(_labels(declared, spec))
+    return found
+
+
+def _child(spec: Any, part: str, arguments: Sequence[str] | None) -> Any:
+    """What a nested `dynamic_shapes` has for one argument, field, key or position; None if nothing."""
+    if spec is None:
+        return None
+    if isinstance(spec, Mapping):
+        keys = {str(key): value for key, value in spec.items()}
+        return keys.get(part)
+    if isinstance(spec, (list, tuple)):
+        position = arguments.index(part) if arguments is not None and part in arguments else _position(part)
+        return spec[position] if position is not None and position < len(spec) else None
+    return getattr(spec, part, None)
+
+
+def _position(part: str) -> int | None:
+    return int(part) if part.isdigit() else None
+
+
+def _labels(declared: Input, spec: Any) -> dict[int, str]:
+    """Labels by axis; a `torch.export.Dim` gives its name, an unnamed dynamic axis gets one."""
+    if spec is None:
+        return {}
+    rank = _rank(declared)
+    entries = dict(spec) if isinstance(spec, Mapping) else dict(enumerate(spec)) if isinstance(spec, (list, tuple)) else None
+    if entries is None or rank is None:
+        raise TypeError(
+            f"dynamic_shapes has {spec!r} for {declared.name!r}; a tensor takes a dict {{axis: Dim}} or a list of Dims"
+        )
+    labels: dict[int, str] = {}
+    for axis, size in entries.items():
+        label = _label(size, f"{declared.name}_dim_{axis}")
+        if label is not None:
+            labels[axis] = label
+    return positive_axes(declared.name, labels, rank)
+
+
+def _label(size: Any, default: str) -> str | None:
+    if size is None or isinstance(size, int):
+        return None
+    if isinstance(size, str):
+        return size
+    name = getattr(size, "__name__", None)
+    if isinstance(name, str) and name.isidentifier():  # a Dim; a derived one (2*batch) is named after its place
+        return name
+    return None if "STATIC" in str(size) else default
