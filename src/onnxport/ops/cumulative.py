@@ -91,7 +91,7 @@ def logcumsumexp(g: Builder, self: Tensor, dim: int) -> Tensor:
     size = self.shape[dim]
     if isinstance(size, int):
         return _doubled(g, (self,), dim, size, lambda a, b: (logaddexp(g, a[0], b[0]),))[0]
-    return g.reduce("ReduceLogSumExp", _windows(g, self, dim, -math.inf), [dim + 1])
+    return g.logsumexp(_windows(g, self, dim, -math.inf), [dim + 1])
 
 
 @lowering("aten::cummax")

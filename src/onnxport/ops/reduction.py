@@ -110,7 +110,7 @@ def prod(g: Builder, self: Tensor, dtype: int | None = None) -> Tensor:
 def logsumexp(g: Builder, self: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     """logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"""
     x = self if self.is_float else g.cast(self, torch.get_default_dtype())
-    return g.reduce("ReduceLogSumExp", x, reduced_axes(x, dim), keepdim)
+    return g.logsumexp(x, reduced_axes(x, dim), keepdim)
 
 
 @lowering("aten::count_nonzero")

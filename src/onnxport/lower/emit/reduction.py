@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -31,6 +32,17 @@ class ReductionWords(CreationWords):
             result = self.op(op_type, x, axes=axes, keepdims=keep)
         assert isinstance(result, Tensor)
         return result
+
+    def logsumexp(self, x: Tensor, axes: Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
+        """log(sum(exp(x))). From opset 28 on the op is defined as just that, which overflows."""
+        if self.opset < 28:
+            return self.reduce("ReduceLogSumExp", x, axes, keepdims)
+        axes = list(range(x.rank)) if axes is None else axes
+        largest = self.reduce("ReduceMax", x, axes, True)
+        shift = self.where(self.less(self.abs(largest), math.inf), largest, 0)
+        total = self.log(self.reduce("ReduceSum", self.exp(self.sub(x, shift)), axes, True))
+        result = self.add(total, shift)
+        return result if keepdims or not x.rank else self.squeeze(result, axes)
 
     def matmul(self, a: Tensor, b: Tensor) -> Tensor:
         result = self.op("MatMul", a, b)
