@@ -25,6 +25,10 @@ _FRAME = re.compile(
 )
 
 
+# The ops of this namespace whose overloads differ in what they do.
+_OVERLOADED = frozenset({"prim::abs", "prim::max", "prim::min"})
+
+
 class GraphReader:
     """Turns blocks of `torch._C` nodes into blocks of a `Program`.
 
@@ -117,7 +121,8 @@ class GraphReader:
         if key in self._schemas:
             return self._schemas[key]
         text = node.schema()
-        schema = parse(text) if text and text != "(no schema)" and not kind.startswith("prim::") else None
+        known = text and text != "(no schema)" and (not kind.startswith("prim::") or kind in _OVERLOADED)
+        schema = parse(text) if known else None
         self._schemas[key] = schema
         return schema
 

@@ -135,7 +135,7 @@ def _merge_branches(ev: Evaluator, condition: Scalar, frames: list[Frame]) -> li
     outputs = [merger.arriving(slot) for slot in slots]
     if outputs:
         _require_for(ev, outputs)
-        branches = [body_graph(made.scope, values) for made, values in zip(frames, ends)]
+        branches = [body_graph(ev, made.scope, values) for made, values in zip(frames, ends)]
         attributes = {"then_branch": branches[0], "else_branch": branches[1]}
         append(ev, "If", [ev.g.value(condition.tensor)], attributes, outputs)
     else:
@@ -372,7 +372,8 @@ class Loop:
         before = cell.content
         content, snapshot = _content(cell, made)
         template = self.holders.get(cell)
-        if template is None and isinstance(before, list) and cell not in self.read and len(content) != len(before):
+        other = not isinstance(content, list) or not isinstance(before, list) or len(content) != len(before)
+        if template is None and isinstance(before, list) and cell not in self.read and other:
             self.appended[cell] = before
             return True
         widened = self.merger.widen(template or start(before), content, snapshot, None)
@@ -400,7 +401,7 @@ class Loop:
         trip = None if endless else g.value(g.size(self.trip))
         condition = None if self.condition is True else g.value(g.scalar(self.condition, torch.bool))
         first = [_value(g, x) for x, _ in entering]
-        append(self.ev, "Loop", [trip, condition, *first], {"body": body_graph(made.scope, ends)}, outputs)
+        append(self.ev, "Loop", [trip, condition, *first], {"body": body_graph(self.ev, made.scope, ends)}, outputs)
         sources = [tuple(r for _, r in pair if r is not None) for pair in zip(entering, leaving)]
         given = iter(list(zip(outputs, sources)))
         results = [merger.unpack(t, given) for t in self.templates]
@@ -447,14 +448,21 @@ class Loop:
 # -- graphs -------------------------------------------------------------------------------------------
 
 
-def body_graph(scope: Scope, outputs: list[ir.Value]) -> ir.Graph:
+def _same(ev: Evaluator, value: ir.Value) -> ir.Node:
+    node = ir.Node("", "Identity", [value], num_outputs=1)
+    node.outputs[0].type, node.outputs[0].shape = value.type, value.shape
+    if isinstance(value.type, ir.SequenceType):
+        ev.g.require(14, "a list of tensors of different sizes that an If or Loop gives unchanged")
+    return node
+
+
+def body_graph(ev: Evaluator, scope: Scope, outputs: list[ir.Value]) -> ir.Graph:
     """The graph of a body. Its outputs are made in it, each by a node of its own."""
     values: list[ir.Value] = []
     made = {value for node in scope.nodes for value in node.outputs}
     for value in outputs:
         if value not in made or value in values:
-            node = ir.Node("", "Identity", [value], num_outputs=1)
-            node.outputs[0].type, node.outputs[0].shape = value.type, value.shape
+            node = _same(ev, value)
             scope.nodes.append(node)
             value = node.outputs[0]
         values.append(value)

@@ -104,6 +104,11 @@ def output_value(g: Builder, result: Any) -> Tensor | ListValue:
     """A result as a tensor of the graph, or a sequence."""
     if isinstance(result, Tensor):
         g.value(result)
+        if result.dims is None:
+            raise LoweringError(
+                "an output has one number of dimensions or another, as an If or Loop goes; an output of a model must "
+                "have one: make the ranks agree"
+            )
         return result
     if isinstance(result, ListValue):
         if result.kind is Tensor:

@@ -20,7 +20,8 @@ from .builder import Builder
 from .emit import INT64_MAX
 from .values import Scalar, Sequence, Tensor
 
-_DTYPES: dict[type, torch.dtype] = {bool: torch.bool, int: torch.int64, float: torch.float64}
+# Element types of onnxruntime's SplitToSequence.
+_SPLITTABLE = (torch.float32, torch.float64, torch.int32, torch.int64)
 
 
 def sequence_value(dtype: torch.dtype, name: str | None = None) -> ir.Value:
@@ -77,8 +78,23 @@ def as_sequence(g: Builder, x: Sequence) -> Sequence:
     """The same list as an ONNX sequence."""
     if x.rows is None:
         return x
+    return _split(g, x.rows, x.dims, [], axis=0, keepdims=0)
+
+
+def pieces(g: Builder, x: Tensor, size: Size, axis: int) -> Sequence:
+    """torch.split: pieces of a size along an axis, the last one perhaps shorter."""
+    dims = (*x.shape[:axis], None, *x.shape[axis + 1 :])
+    return _split(g, x, dims, [g.value(g.size(size))], axis=axis)
+
+
+def _split(g: Builder, x: Tensor, dims: Any, size: list[ir.Value], **attributes: int) -> Sequence:
     g.require(11, "a list of tensors whose length is known only at run time")
-    return _made(g, x.kind, x.dtype, x.dims, "SplitToSequence", [g.value(x.rows)], axis=0, keepdims=0)
+    if x.dtype not in _SPLITTABLE:
+        raise LoweringError(
+            f"a tensor of {x.dtype} is taken apart to a list of unknown length, for which onnxruntime has no kernel; "
+            "convert it to float32 or int64 before"
+        )
+    return _made(g, Tensor, x.dtype, dims, "SplitToSequence", [g.value(x), *size], **attributes)
 
 
 def length(g: Builder, x: Sequence) -> Size:
@@ -128,11 +144,20 @@ def insert(g: Builder, x: Sequence, index: Size | None, element: Any) -> Sequenc
     row = g.unsqueeze(tensor, [0])
     if index is None:
         return Sequence(x.kind, x.dtype, x.dims, rows=g.concat([x.rows, row], 0))
-    at = position(index, x.rows.shape[0])
+    at = _insertion(index, x.rows.shape[0])
     after = g.slice(x.rows, [at], [INT64_MAX], [0])
     rows = g.concat([g.slice(x.rows, [0], [at], [0]), row, after], 0)
     rows.dims = (x.rows.shape[0] + 1, *x.rows.shape[1:])
     return Sequence(x.kind, x.dtype, x.dims, rows=rows)
+
+
+def _insertion(index: Size, count: Size) -> Size:
+    """Where list.insert puts an element: an index out of range is the nearest end."""
+    if sizes.known_ge(index, 0):
+        return sizes.minimum(index, count)
+    if sizes.known_lt(index, 0):
+        return sizes.maximum(count + index, 0)
+    raise LoweringError(f"whether the index {index} of an insert is negative is known only at run time")
 
 
 def _inserted(g: Builder, x: Sequence, index: Size | None, tensor: Tensor) -> Sequence:
@@ -196,14 +221,8 @@ def cat(g: Builder, x: Sequence, dim: int) -> Tensor:
 
 
 def position(index: Size, count: Size) -> Size:
-    """An index counted from the front."""
-    if sizes.known_ge(index, 0):
-        return index
-    if sizes.known_lt(index, 0):
-        return count + index
-    raise LoweringError(
-        f"whether the list index {index} is negative is known only at run time; add the length to it yourself"
-    )
+    """An index counted from the front; it is in range."""
+    return index if sizes.known_ge(index, 0) else index % count
 
 
 def fits(x: Sequence, tensor: Tensor) -> bool:

@@ -7,9 +7,11 @@ from typing import Any
 from .. import dims as sizes
 from ..dims import Size
 from ..errors import LoweringError
+from ..lower import listing
 from ..lower.builder import Builder
 from ..lower.promotion import result_type
 from ..lower.registry import lowering
+from ..lower.values import Sequence as ListValue
 from ..lower.values import Tensor
 from .axes import wrap
 from .shape import at_least
@@ -91,7 +93,7 @@ def split_with_sizes(g: Builder, self: Tensor, split_sizes: list[Size], dim: int
 
 
 @lowering("aten::split.Tensor", "aten::split_copy.Tensor", "aten::unsafe_split.Tensor", "aten::split")
-def split(g: Builder, self: Tensor, split_size: Size | list[Size], dim: int = 0) -> list[Tensor]:
+def split(g: Builder, self: Tensor, split_size: Size | list[Size], dim: int = 0) -> list[Tensor] | ListValue:
     """split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]"""
     if isinstance(split_size, list):
         return split_with_sizes(g, self, split_size, dim)
@@ -104,10 +106,7 @@ def split(g: Builder, self: Tensor, split_size: Size | list[Size], dim: int = 0)
         exact = sizes.exact_div(size, split_size)
         count = exact if isinstance(exact, int) else count
     if not isinstance(count, int):
-        raise LoweringError(
-            f"how many pieces of {split_size} an axis of size {size} gives is known only at run time; use chunk() or "
-            "tensor_split() with a number of pieces, or give the sizes"
-        )
+        return listing.pieces(g, self, split_size, axis)
     return g.split(self, _pieces(size, split_size, count), axis)
 
 
@@ -194,14 +193,13 @@ _split_axis("dsplit", 2)
 
 
 @lowering("aten::unbind.int", "aten::unbind_copy.int")
-def unbind(g: Builder, self: Tensor, dim: int = 0) -> list[Tensor]:
+def unbind(g: Builder, self: Tensor, dim: int = 0) -> list[Tensor] | ListValue:
     """unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]"""
     axis = wrap(dim, self.rank)
     count = self.shape[axis]
     if not isinstance(count, int):
-        raise LoweringError(
-            f"unbind along an axis of size {count}, known only at run time; make the axis static, or script the loop"
-        )
+        rows = g.transpose(self, [axis, *(i for i in range(self.rank) if i != axis)])
+        return ListValue(Tensor, self.dtype, rows.shape[1:], rows=rows)
     return [select(g, self, axis, i) for i in range(count)]
 
 

@@ -109,6 +109,11 @@ def unpack(ev: Evaluator, node: Node) -> None:
     held = content(arguments[0])
     count = len(node.outputs)
     if isinstance(held, Sequence):
+        if ev.program.front_end != "script":  # a trace has the number of the example
+            raise LoweringError(
+                "a tensor is taken apart along an axis of a size known only at run time; make the axis static, or script "
+                "that part of the model"
+            )
         return ev.bind(node, [ev.hold(listing.get(ev.g, held, i)) for i in range(count)])
     if len(held) != count:
         raise LoweringError(f"{len(held)} elements are unpacked into {count} names; make their numbers agree")
