@@ -163,13 +163,15 @@ _torch_is_told = _TorchIsTold()
 def select_model_mode_for_export(model: Any, mode: Any) -> Iterator[None]:
     """Put the model into the mode of an export for a while; every submodule gets its own mode back.
 
-    PRESERVE leaves the modes as they are. What isn't a module (a scripted function, an ExportedProgram) is left alone.
+    PRESERVE leaves the modes as they are. What has no mode (a scripted function, a frozen module, an ExportedProgram)
+    is left alone.
     """
     chosen = member(TrainingMode, mode, "mode")
-    if not isinstance(model, torch.nn.Module) or chosen is TrainingMode.PRESERVE:
+    has_mode = isinstance(model, torch.nn.Module) and hasattr(model, "training")
+    if not has_mode or chosen is TrainingMode.PRESERVE:
         yield
         return
-    before = [(module, module.training) for module in model.modules()]
+    before = [(module, module.training) for module in model.modules() if hasattr(module, "training")]
     try:
         model.train(chosen is TrainingMode.TRAINING)
         yield
