@@ -43,6 +43,7 @@ CASTS = [
     case("device_and_dtype", lambda x: x.to("cpu", torch.float64), u8(3)),
     case("device", lambda x: x.to("cpu").cpu() + 1, f32(3)),
     case("fill", _filled, f32(2, 3), dynamic=N),
+    case("fill_function", lambda x: torch.fill(x, value=True), f32(2, 3)),
     case("fill_int", _filled, i64(2, 3)),
     case("copy", _copied, f32(2, 3), i64(3)),
     case("to_copies", _to_copy, f32(3)),

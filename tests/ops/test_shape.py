@@ -27,6 +27,7 @@ VIEWS = [
     case("view_both_dynamic", lambda x: x.view(x.shape[0] * x.shape[1], -1), f32(3, 4, 2), dynamic=NM),
     case("view_scalar", lambda x: x.view([]), f32(1)),
     case("view_empty", lambda x: x.view(0, 5), f32(0, 3)),
+    case("reshape_empty_to_more_axes", lambda x: (x.reshape(2, 3, 0), x.reshape(x.shape[1], 0)), f32(0, 3)),
     case("view_double_and_half", lambda x: x.reshape(x.shape[0] * 2, -1), f32(3, 4), dynamic=N),
     case("reshape_after_permute", lambda x: x.permute(2, 0, 1).reshape(-1), i64(3, 4, 2), dynamic=NM),
     case("view_as", lambda x, y: x.view_as(y), f32(2, 6), f32(3, 4)),
@@ -103,6 +104,7 @@ PIXELS = [
     case("pixel_shuffle", lambda x: torch.pixel_shuffle(x, 2), f32(2, 8, 3, 4), dynamic={0: {0: "b", 2: "h", 3: "w"}}),
     case("pixel_shuffle_no_batch", lambda x: torch.pixel_shuffle(x, 3), f32(9, 2, 2)),
     case("pixel_shuffle_more_batch", lambda x: torch.pixel_shuffle(x, 2), i64(2, 3, 4, 2, 2), dynamic=N),
+    case("pixel_shuffle_empty", lambda x: torch.pixel_shuffle(x, 2), i64(0, 8, 3, 4)),
     case("pixel_unshuffle", lambda x: torch.pixel_unshuffle(x, 2), f32(2, 3, 4, 6), dynamic=N),
     case("channel_shuffle", lambda x: torch.channel_shuffle(x, 3), f32(2, 6, 3), dynamic={0: {0: "b", 2: "w"}}),
 ]

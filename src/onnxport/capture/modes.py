@@ -37,7 +37,13 @@ class SizeArithmetic(TorchFunctionMode):
             return out_of_place(*args, **(kwargs or {}))
         if func is torch.Tensor.view and len(args) == 2 and isinstance(args[1], torch.dtype):
             return _view_bits(args[0], args[1])
+        if func is torch.fill:  # recorded as a `full_like` that no schema fits
+            return _filled(*args, **(kwargs or {}))
         return func(*args, **(kwargs or {}))
+
+
+def _filled(input: torch.Tensor, value: Any) -> torch.Tensor:
+    return input.clone().fill_(value)
 
 
 def _view_bits(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

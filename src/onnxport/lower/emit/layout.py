@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 
 from ... import dims as sizes
 from ...dims import Dim, Size
+from ...dtypes import to_numpy
 from ...errors import LoweringError
 from ..values import Scalar, Tensor
 from .base import INT64_MAX, Input
@@ -22,30 +24,28 @@ class LayoutWords(TranscendentalWords):
         target = tuple(target)
         if x.dims == target:
             return x
-        spec = self._reshape_spec(x.dims, target)
-        allow_zero = 1 if 0 in target and self.opset >= 14 else None
-        if allow_zero and any(not isinstance(d, int) for d in target):
-            spec = list(target)  # 0 now means none
-        result = self.op("Reshape", x, self.ints(list(target) if allow_zero else spec), allowzero=allow_zero)
-        result.dims = target
-        return result
-
-    @staticmethod
-    def _reshape_spec(dims: tuple[Size, ...] | None, target: tuple[Size, ...]) -> list[Size]:
+        if 0 in target:
+            return self._empty(target, x.dtype)
         copied = [
-            0 if not isinstance(d, int) and dims is not None and i < len(dims) and dims[i] == d else d
+            0 if not isinstance(d, int) and x.dims is not None and i < len(x.dims) and x.dims[i] == d else d
             for i, d in enumerate(target)
         ]
         open_axes = [i for i, d in enumerate(copied) if not isinstance(d, int)]
         if len(open_axes) == 1:
             copied[open_axes[0]] = -1
-        if 0 in target:
-            return (
-                copied
-                if all(d != 0 or (dims and i < len(dims) and dims[i] == 0) for i, d in enumerate(target))
-                else list(target)
-            )
-        return copied
+        result = self.op("Reshape", x, self.ints(copied))
+        result.dims = target
+        return result
+
+    def _empty(self, target: Sequence[Size], dtype: torch.dtype) -> Tensor:
+        """A tensor without elements: all of one shape are alike, and below opset 14 no Reshape makes one."""
+        fixed = [d for d in target if isinstance(d, int)]
+        if len(fixed) == len(target):
+            return self.known(np.zeros(fixed, to_numpy(dtype)), dtype)
+        self.require(9, "an empty tensor of sizes known only at run time")
+        result = self.op("ConstantOfShape", self.ints(target), value=np.zeros(1, to_numpy(dtype)))
+        result.dims = tuple(target)
+        return result
 
     def transpose(self, x: Tensor, perm: Sequence[int]) -> Tensor:
         """Axis `i` of the result is axis `perm[i]` of x."""
