@@ -6,6 +6,7 @@ import torch
 from case import Case
 from torch import nn
 
+from onnxport import ExportResult
 from onnxport.verify import Session
 
 
@@ -47,13 +48,15 @@ class AlexNet(nn.Module):
 
 def case() -> Case:
     model, x = AlexNet().eval(), torch.randn(10, 3, 224, 224)
+    names = ["actual_input_1"] + [f"learned_{i}" for i in range(16)]
 
-    def judge(session: Session) -> list[str]:
+    def judge(session: Session, result: ExportResult) -> list[str]:
         (output,) = session.run({"actual_input_1": x})
         with torch.no_grad():
             expected = model(x).argmax(1).tolist()
         assert output.argmax(1).tolist() == expected, "the classes differ"
+        learned = [name for name in result.model.graph.initializers if name.startswith("learned_")]
+        assert learned == names[1:], "the parameters have other names"
         return [f"classes of the {len(expected)} images are those of PyTorch"]
 
-    names = ["actual_input_1"] + [f"learned_{i}" for i in range(16)]
     return Case("alexnet.onnx", model, (x,), names, ["output1"], judge)

@@ -28,7 +28,7 @@ class Case:
     args: tuple[Any, ...]
     input_names: Sequence[str]
     output_names: Sequence[str]
-    judge: Callable[[Session], list[str]]
+    judge: Callable[[Session, onnxport.ExportResult], list[str]]
     dynamic_axes: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     others: Sequence[tuple[Any, ...]] = ()
     opset: int | None = None
@@ -64,7 +64,7 @@ def run(name: str, make: Callable[[], Case], folder: pathlib.Path) -> Outcome:
         outcome.nodes, outcome.opset = len(result.model.graph), result.opset_version
         outcome.size = path.stat().st_size
         outcome.checks = result.verify([case.args, *case.others]).checks
-        outcome.lines = case.judge(Session(path))
+        outcome.lines = case.judge(Session(path), result)
         outcome.ok = True
     except VerificationError as error:
         outcome.checks = getattr(error.report, "checks", ())

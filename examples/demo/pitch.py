@@ -12,6 +12,7 @@ import types
 import torch
 from case import Case
 
+from onnxport import ExportResult
 from onnxport.verify import Session
 
 RATE, WINDOW, BINS = 16_000, 1024, 360
@@ -44,7 +45,7 @@ def case() -> Case:
     model = PitchTracker(crepe).eval()
     frames = melody().unfold(0, WINDOW, RATE // 10)
 
-    def judge(session: Session) -> list[str]:
+    def judge(session: Session, result: ExportResult) -> list[str]:
         hertz, _ = session.run({"frames": frames})
         with torch.no_grad():
             expected, _ = model(frames)

@@ -8,6 +8,7 @@ import pathlib
 import torch
 from case import Case
 
+from onnxport import ExportResult
 from onnxport.verify import Session
 
 QUERY = "How do I bake bread at home?"
@@ -50,7 +51,7 @@ def case() -> Case:
         encoded = tokenizer.encode_batch(texts)
         return torch.tensor([e.ids for e in encoded]), torch.tensor([e.attention_mask for e in encoded])
 
-    def judge(session: Session) -> list[str]:
+    def judge(session: Session, result: ExportResult) -> list[str]:
         ids, mask = tokens([QUERY, *SENTENCES])
         (found,) = session.run({"input_ids": ids, "attention_mask": mask})
         with torch.no_grad():

@@ -10,6 +10,7 @@ import warnings
 import torch
 from case import Case
 
+from onnxport import ExportResult
 from onnxport.verify import Session
 
 RATE, WINDOW, CONTEXT = 16_000, 512, 64
@@ -26,7 +27,7 @@ def case() -> Case:
     sound = windows()
     state = torch.zeros(2, 1, 128)
 
-    def judge(session: Session) -> list[str]:
+    def judge(session: Session, result: ExportResult) -> list[str]:
         """A stream, window by window, the state going from run to run on either side."""
         ours = theirs = state
         said = []
