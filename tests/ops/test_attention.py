@@ -84,8 +84,16 @@ LAYERS = [
     case("encoder_padding", WithMasks(_encoder(), "src_key_padding_mask"), f32(2, 4, 8), PADDING),
     case("encoder_mask", WithMasks(_encoder(), "src_mask"), f32(2, 4, 8), AHEAD),
     case("decoder", nn.TransformerDecoderLayer(8, 2, 16, batch_first=True), f32(2, 4, 8), f32(2, 5, 8)),
+    case(
+        "transformer", nn.Transformer(8, 2, 1, 1, 16, batch_first=True), f32(2, 3, 8), f32(2, 4, 8),
+        dynamic={0: {0: "n", 1: "s"}, 1: {0: "n", 1: "t"}},
+    ),
+    case("sequence_first", nn.MultiheadAttention(8, 2), f32(3, 2, 8), f32(5, 2, 8), f32(5, 2, 8)),
+    case("other_sizes", _attention(kdim=6, vdim=4), f32(2, 3, 8), f32(2, 5, 6), f32(2, 5, 4)),
+    case("extra_keys", _attention(add_bias_kv=True, add_zero_attn=True), f32(2, 3, 8), f32(2, 5, 8), f32(2, 5, 8)),
+    case("encoders_padding", WithMasks(nn.TransformerEncoder(_encoder(), 2), "src_key_padding_mask"), f32(2, 4, 8), PADDING),
     case("encoders", nn.TransformerEncoder(_encoder(), 2), f32(2, 4, 8), dynamic={0: "n"}),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("grad", [False, True], ids=["fused", "spelled_out"])

@@ -2,7 +2,7 @@
 
 import torch
 import torch.nn.functional as F
-from tests.harness import LATEST, case, cases, check, f32, f64, i64, operators
+from tests.harness import LATEST, case, cases, check, f16, f32, f64, i64, operators
 from torch import nn
 
 CONV = [
@@ -16,7 +16,7 @@ CONV = [
     case("same", nn.Conv2d(3, 4, (2, 3), padding="same"), f32(2, 3, 8, 9), dynamic={2: "h"}),
     case("same_dilated", nn.Conv1d(3, 4, 4, padding="same", dilation=3), f32(2, 3, 12)),
     case("valid", nn.Conv1d(3, 4, 4, padding="valid"), f32(2, 3, 12)),
-    case("reflect", nn.Conv1d(3, 4, 3, padding=1, padding_mode="zeros"), f32(2, 3, 12)),
+    case("half", nn.Conv1d(3, 4, 3).half(), f16(2, 3, 12)),
     case("weight_input", lambda x, w: F.conv2d(x, w, padding=(1, 0)), f32(2, 3, 8, 9), f32(4, 3, 3, 3)),
     case("batch_of_none", nn.Conv1d(3, 4, 3), f32(0, 3, 8)),
     case("tbc", lambda x, w, b: torch.conv_tbc(x, w, b, 1), f32(8, 2, 3), f32(3, 3, 4), f32(4)),

@@ -53,6 +53,7 @@ AVERAGE = [
     case("unbatched", nn.AvgPool2d(2), f32(3, 6, 7)),
     case("dynamic", nn.AvgPool2d(3, 2, 1, count_include_pad=False), f32(2, 3, 7, 8), dynamic={2: "h", 3: "w"}),
     case("double", nn.AvgPool2d(3, 2, 1), f64(2, 3, 7, 8)),
+    case("lp", nn.LPPool2d(2, 3), f32(2, 3, 6, 7, low=0.1)),
 ]  # fmt: skip
 
 AVERAGE_DYNAMIC = [

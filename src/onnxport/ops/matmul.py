@@ -13,6 +13,7 @@ from ..errors import LoweringError
 from ..lower.builder import Builder
 from ..lower.registry import lowering
 from ..lower.values import Tensor
+from .linalg import inverse
 
 
 def is_zero(value: Any) -> bool:
@@ -210,8 +211,6 @@ def matrix_power(g: Builder, self: Tensor, n: int) -> Tensor:
     if not isinstance(n, int):
         raise LoweringError("the power of a matrix must be known at export; pass it as a Python int")
     if n < 0:
-        from .linalg import inverse
-
         return matrix_power(g, inverse(g, self), -n)
     if n == 0:
         positions = g.range(0, self.shape[-1])

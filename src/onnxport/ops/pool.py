@@ -34,6 +34,7 @@ def _batched(g: Builder, x: Tensor, count: int, function: Callable[[Tensor], Any
 
 
 # -- maxima -----------------------------------------------------------------------------------------
+# A window with a NaN is NaN in PyTorch; onnxruntime 1.32 takes the maximum of its numbers.
 
 
 def _max_pool(
