@@ -6,6 +6,7 @@ CASES = [
     case("extremes", lambda a, b: (a & b, a ^ b), torch.tensor([-(2**63), -1, 2**63 - 1]), torch.tensor([-1, 5, -7])),
     case("uint8", lambda a, b: (a & b, a | b, a ^ b, ~a), u8(9, high=255), u8(9, high=255)),
     case("int32_number", lambda a: (a & 7, a | 8, a ^ -1), i32(9, low=-300, high=300)),
+    case("in_place", lambda a, b: a.clone().bitwise_and_(b).__ior__(1).__ilshift__(2), i64(9), i64(9)),
     case("bools", lambda a, b: (a & b, a | b, a ^ b, ~a), b8(5), b8(5)),
     case("promoted", lambda a, b: a & b, u8(3), i64(2, 3)),
     case("shift_number", lambda a: (a << 3, a >> 2), i64(9, low=-300, high=300)),

@@ -31,6 +31,22 @@ def test_sums(case, frontend, opset):
     check(case, frontend, opset)
 
 
+OUTS = [
+    case("sum", lambda a: torch.sum(a, 1, out=torch.empty(3)), f32(3, 4)),
+    case("mean", lambda a: torch.mean(a, 1, out=torch.empty(3)), f32(3, 4)),
+    case("prod", lambda a: torch.prod(a, 1, out=torch.empty(3)), f32(3, 4)),
+    case("std", lambda a: torch.std(a, 1, out=torch.empty(3)), f32(3, 4)),
+    case("norm", lambda a: torch.norm(a, 2, 1, out=torch.empty(3)), f32(3, 4)),
+    case("maximum", lambda a: torch.max(a, a.flip(0), out=torch.empty(3, 4)), f32(3, 4)),
+    case("max", lambda a: torch.max(a, 1, out=(torch.empty(3), torch.empty(3, dtype=torch.int64)))[0], f32(3, 4)),
+]
+
+
+@cases(OUTS)
+def test_out_arguments(case, frontend, opset):
+    check(case, frontend, opset)
+
+
 TRUTH = [
     case("bools", lambda a: (a.all(), a.any(), a.all(1), a.any(1, True), a.any((0, 1))), b8(3, 4), dynamic=NM),
     case("floats", lambda a: (a.all(1), a.any(0)), torch.tensor([[0.0, NAN], [0.0, 0.5]])),

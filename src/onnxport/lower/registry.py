@@ -28,6 +28,22 @@ def lowering(*names: str) -> Callable[[_F], _F]:
     return _register(_LOWERINGS, names)
 
 
+def out_lowering(*names: str, outs: int = 1) -> Callable[[_F], _F]:
+    """Register also for overloads with `out=`, whose names don't tell the form; the last `outs` arguments are left out.
+
+    Only needed where the plain name stands for another form of the operator.
+    """
+
+    def add(function: _F) -> _F:
+        def lower(g: Any, *args: Any) -> Any:
+            return function(g, *args[:-outs])
+
+        _register(_LOWERINGS, names)(lower)
+        return function
+
+    return add
+
+
 def complex_lowering(*names: str) -> Callable[[_F], _F]:
     """Register what is called instead of the `lowering` when an argument is a complex tensor."""
     return _register(_COMPLEX, names)

@@ -11,7 +11,7 @@ from ..dims import known_eq
 from ..dtypes import from_scalar_type
 from ..errors import LoweringError
 from ..lower.builder import Builder
-from ..lower.registry import lowering
+from ..lower.registry import lowering, out_lowering
 from ..lower.values import Tensor
 from .axes import wrap
 from .comparison import clamp
@@ -227,12 +227,14 @@ def rrelu(g: Builder, self: Tensor, lower: Any, upper: Any, training: bool = Fal
 
 
 @lowering("aten::softmax.int", "aten::special_softmax")
+@out_lowering("aten::softmax.int_out")
 def softmax(g: Builder, self: Tensor, dim: int, dtype: int | None = None) -> Tensor:
     """softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"""
     return g.softmax(self if dtype is None else g.cast(self, from_scalar_type(dtype)), dim)
 
 
 @lowering("aten::log_softmax.int", "aten::special_log_softmax")
+@out_lowering("aten::log_softmax.int_out")
 def log_softmax(g: Builder, self: Tensor, dim: int, dtype: int | None = None) -> Tensor:
     """log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"""
     return g.softmax(self if dtype is None else g.cast(self, from_scalar_type(dtype)), dim, log=True)

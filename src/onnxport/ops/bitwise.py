@@ -36,19 +36,19 @@ def _by_bits(g: Builder, name: str, a: Tensor, b: Tensor) -> Tensor:
     return g.cast(g.squeeze(total, [-1]), a.dtype)
 
 
-@lowering("aten::bitwise_and", "aten::__and__")
+@lowering("aten::bitwise_and", "aten::__and__", "aten::__iand__")
 def bitwise_and(g: Builder, self: Any, other: Any) -> Tensor:
     """bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor"""
     return _bitwise(g, "And", self, other)
 
 
-@lowering("aten::bitwise_or", "aten::__or__")
+@lowering("aten::bitwise_or", "aten::__or__", "aten::__ior__")
 def bitwise_or(g: Builder, self: Any, other: Any) -> Tensor:
     """bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor"""
     return _bitwise(g, "Or", self, other)
 
 
-@lowering("aten::bitwise_xor", "aten::__xor__")
+@lowering("aten::bitwise_xor", "aten::__xor__", "aten::__ixor__")
 def bitwise_xor(g: Builder, self: Any, other: Any) -> Tensor:
     """bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor"""
     return _bitwise(g, "Xor", self, other)
@@ -62,7 +62,7 @@ def bitwise_not(g: Builder, self: Tensor) -> Tensor:
     return g.sub(-1 if self.dtype.is_signed else torch.iinfo(self.dtype).max, self)
 
 
-@lowering("aten::bitwise_left_shift", "aten::__lshift__")
+@lowering("aten::bitwise_left_shift", "aten::__lshift__", "aten::__ilshift__")
 def left_shift(g: Builder, self: Any, other: Any) -> Tensor:
     """bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor"""
     a, b = promoted(g, self, other)
@@ -73,7 +73,7 @@ def left_shift(g: Builder, self: Any, other: Any) -> Tensor:
     return shifted if inside is None else g.where(inside, shifted, 0)
 
 
-@lowering("aten::bitwise_right_shift", "aten::__rshift__")
+@lowering("aten::bitwise_right_shift", "aten::__rshift__", "aten::__irshift__")
 def right_shift(g: Builder, self: Any, other: Any) -> Tensor:
     """bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor"""
     a, b = promoted(g, self, other)

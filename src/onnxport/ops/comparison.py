@@ -12,7 +12,7 @@ from ..dtypes import is_integer
 from ..errors import LoweringError
 from ..lower.builder import Builder
 from ..lower.promotion import result_type
-from ..lower.registry import lowering
+from ..lower.registry import lowering, out_lowering
 from ..lower.values import Scalar, Tensor
 from .arithmetic import promoted
 
@@ -122,6 +122,7 @@ def logical_xor(g: Builder, self: Tensor, other: Tensor) -> Tensor:
 
 
 @lowering("aten::where.self", "aten::where.ScalarSelf", "aten::where.ScalarOther", "aten::where.Scalar")
+@out_lowering("aten::where.self_out")
 def where(g: Builder, condition: Tensor, self: Any, other: Any) -> Tensor:
     """where.self(Tensor condition, Tensor self, Tensor other) -> Tensor"""
     return g.where(condition, *promoted(g, self, other))
@@ -134,6 +135,7 @@ def masked_fill(g: Builder, self: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 
 @lowering("aten::maximum", "aten::max.other")
+@out_lowering("aten::max.out")
 def maximum(g: Builder, self: Any, other: Any) -> Tensor:
     """maximum(Tensor self, Tensor other) -> Tensor"""
     a, b = promoted(g, self, other)
@@ -141,6 +143,7 @@ def maximum(g: Builder, self: Any, other: Any) -> Tensor:
 
 
 @lowering("aten::minimum", "aten::min.other")
+@out_lowering("aten::min.out")
 def minimum(g: Builder, self: Any, other: Any) -> Tensor:
     """minimum(Tensor self, Tensor other) -> Tensor"""
     a, b = promoted(g, self, other)

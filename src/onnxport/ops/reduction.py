@@ -17,7 +17,7 @@ from ..dims import Size
 from ..dtypes import from_scalar_type
 from ..errors import LoweringError
 from ..lower.builder import Builder
-from ..lower.registry import lowering
+from ..lower.registry import lowering, out_lowering
 from ..lower.values import Tensor
 from .axes import wrap, wrap_all
 
@@ -52,6 +52,7 @@ def _total(x: Tensor, dtype: int | None) -> torch.dtype:
 
 
 @lowering("aten::sum.dim_IntList")
+@out_lowering("aten::sum.IntList_out")
 def sum_dim(g: Builder, self: Tensor, dim: Dims, keepdim: bool = False, dtype: int | None = None) -> Tensor:
     """sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
     return g.reduce("ReduceSum", g.cast(self, _total(self, dtype)), reduced_axes(self, dim), keepdim)
@@ -71,6 +72,7 @@ def nansum(g: Builder, self: Tensor, dim: Dims = None, keepdim: bool = False, dt
 
 
 @lowering("aten::mean.dim")
+@out_lowering("aten::mean.out")
 def mean_dim(g: Builder, self: Tensor, dim: Dims, keepdim: bool = False, dtype: int | None = None) -> Tensor:
     """mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
     x = self if dtype is None else g.cast(self, from_scalar_type(dtype))
@@ -95,6 +97,7 @@ def nanmean(g: Builder, self: Tensor, dim: Dims = None, keepdim: bool = False, d
 
 
 @lowering("aten::prod.dim_int")
+@out_lowering("aten::prod.int_out")
 def prod_dim(g: Builder, self: Tensor, dim: int, keepdim: bool = False, dtype: int | None = None) -> Tensor:
     """prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
     return g.reduce("ReduceProd", g.cast(self, _total(self, dtype)), reduced_axes(self, dim), keepdim)
@@ -190,12 +193,14 @@ def min_(g: Builder, self: Tensor) -> Tensor:
 
 
 @lowering("aten::max.dim")
+@out_lowering("aten::max.dim_max", outs=2)
 def max_dim(g: Builder, self: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
     return extreme(g, True, self, dim, keepdim), index_of_extreme(g, True, self, dim, keepdim)
 
 
 @lowering("aten::min.dim")
+@out_lowering("aten::min.dim_min", outs=2)
 def min_dim(g: Builder, self: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
     return extreme(g, False, self, dim, keepdim), index_of_extreme(g, False, self, dim, keepdim)
@@ -253,11 +258,13 @@ def _register_variance(name: str, finish: Callable[[Builder, Tensor, Tensor], An
         return finish(g, *variance(g, self, None, int(unbiased), False))
 
     @lowering(f"aten::{name}.dim")
+    @out_lowering(f"aten::{name}.out")
     def of_dim(g: Builder, self: Tensor, dim: Dims, unbiased: bool = True, keepdim: bool = False) -> Any:
         """var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor"""
         return finish(g, *variance(g, self, dim, int(unbiased), keepdim))
 
     @lowering(f"aten::{name}.correction")
+    @out_lowering(f"aten::{name}.correction_out")
     def corrected(g: Builder, self: Tensor, dim: Dims = None, correction: Any = None, keepdim: bool = False) -> Any:
         """var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"""
         return finish(g, *variance(g, self, dim, 1 if correction is None else correction, keepdim))
@@ -294,24 +301,28 @@ def linalg_vector_norm(
 
 
 @lowering("aten::norm.Scalar")
+@out_lowering("aten::norm.Scalar_out")
 def norm(g: Builder, self: Tensor, p: Any = 2) -> Tensor:
     """norm.Scalar(Tensor self, Scalar p=2) -> Tensor"""
     return vector_norm(g, self, p)
 
 
 @lowering("aten::norm.ScalarOpt_dim", "aten::norm.ScalarOpt_dim_dtype")
+@out_lowering("aten::norm.out", "aten::norm.dtype_out")
 def norm_dim(g: Builder, self: Tensor, p: Any, dim: Dims, keepdim: bool = False, dtype: int | None = None) -> Tensor:
     """norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor"""
     return linalg_vector_norm(g, self, p, dim, keepdim, dtype)
 
 
 @lowering("aten::norm.ScalarOpt_dtype")
+@out_lowering("aten::norm.ScalarOpt_dtype_out")
 def norm_dtype(g: Builder, self: Tensor, p: Any, dtype: int) -> Tensor:
     """norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor"""
     return linalg_vector_norm(g, self, p, None, False, dtype)
 
 
 @lowering("aten::frobenius_norm.dim")
+@out_lowering("aten::frobenius_norm.out")
 def frobenius_norm(g: Builder, self: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     """frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"""
     return vector_norm(g, self, 2, dim, keepdim)

@@ -37,7 +37,7 @@ def frac(g: Builder, self: Tensor) -> Tensor:
     return g.sub(self, g.trunc(self))
 
 
-@lowering("aten::round")
+@lowering("aten::round", "aten::special_round")
 def round_(g: Builder, self: Tensor, decimals: int = 0) -> Tensor:
     """round.decimals(Tensor self, *, int decimals) -> Tensor"""
     if decimals == 0 or not self.is_float:
