@@ -124,6 +124,32 @@ def test_pickles_are_loaded_only_if_told(tmp_path: pathlib.Path, capsys: pytest.
     assert run(["export", str(path), "-o", out, *INPUTS, "--unsafe", "--verify"]) == 0
 
 
+def test_scripts(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, out = tmp_path / "net.pt", tmp_path / "net.onnx"
+    torch.jit.script(Net()).save(str(path))
+    assert run(["export", str(path), "-o", str(out), *INPUTS, "-d", "x:0=b", "--verify"]) == 0
+    assert run(["verify", str(out), str(path), *INPUTS]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_exported_programs(tmp_path: pathlib.Path) -> None:
+    path, out = tmp_path / "net.pt2", tmp_path / "net.onnx"
+    torch.export.save(torch.export.export(Net(), (torch.zeros(2, 4), torch.zeros(3))), path)
+    assert run(["export", str(path), "-o", str(out), "--verify"]) == 0
+    assert run(["verify", str(out), str(path)]) == 0
+
+
+def test_warnings_are_a_line(file: pathlib.Path) -> None:
+    code = (
+        f"import sys, onnxport.cli as c; sys.exit(c.run(['export', '{MODELS}:make', '-o', {str(file)!r}, "
+        f"*{INPUTS!r}, '-d', 'z:0=b']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("onnxport: warning: dynamic_axes has 'z'")
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_help_is_quick() -> None:
     """Neither torch nor onnx is imported for it."""
     code = "import sys, onnxport.cli as c; c.run(['--help']); sys.exit('torch' in sys.modules or 'onnx' in sys.modules)"

@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 
-from ..errors import OnnxExporterError
+from ..errors import OnnxExporterError, OnnxExporterWarning
 from .inputs import BadUsage
 
 OK, FAILED, BAD_USAGE = 0, 1, 2
@@ -128,7 +129,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
         sys.path.insert(0, os.getcwd())  # so that TARGET may be a module in the current folder, as with python -m
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        result: Any = app(args=given, standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn
+            result: Any = app(args=given, standalone_mode=False)
     except KeyboardInterrupt:
         return _say("interrupted", 130)
     except Exception as error:
@@ -136,6 +139,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
             traceback.print_exc()
         return _fail(error)
     return result if isinstance(result, int) else OK
+
+
+def _warn(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    """One line for a warning."""
+    _say(f"warning: {message}" if issubclass(category, OnnxExporterWarning) else f"{category.__name__}: {message}", OK)
 
 
 def _fail(error: Exception) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import warnings
 from typing import Any
 
 from .inputs import BadUsage
@@ -60,7 +61,9 @@ def _from_file(path: str, *, unsafe: bool) -> Any:
     if path.endswith(".pt2"):
         return torch.export.load(path)
     try:
-        return torch.jit.load(path, map_location="cpu").eval()  # type: ignore[no-untyped-call]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # "torch.jit.load is deprecated"; the file is what it is
+            return torch.jit.load(path, map_location="cpu").eval()  # type: ignore[no-untyped-call]
     except RuntimeError as error:
         if not unsafe:
             raise BadUsage(
