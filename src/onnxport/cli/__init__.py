@@ -51,7 +51,9 @@ Dynamic = Annotated[
 ]
 Unsafe = Annotated[
     bool,
-    typer.Option("--unsafe", help="Unpickle TARGET, a file saved by torch.save(model). This can run any code in it."),
+    typer.Option(
+        "--unsafe", help="TARGET may be a file of torch.save or torch.export.save. Loading it can run any code in it."
+    ),
 ]
 Tolerance = Annotated[float | None, typer.Option(help="Tolerance; fits the dtype without it.")]
 Seed = Annotated[int, typer.Option(help="Seed of the values of the example inputs.")]

@@ -13,8 +13,8 @@ from .inputs import BadUsage
 def load(target: str, *, unsafe: bool) -> Any:
     """The model that `package.module:name` or a file stands for.
 
-    A file must be a TorchScript archive or a saved ExportedProgram (`.pt2`), which hold no code that loading them
-    would run; a pickle is loaded only if `unsafe`.
+    A file must be a TorchScript archive, which torch reads without Python's pickle. Anything else is loaded only if
+    `unsafe`: a module saved by `torch.save`, and an ExportedProgram (`.pt2`), whose tensors torch may unpickle.
     """
     if os.path.exists(target):
         return _from_file(target, unsafe=unsafe)
@@ -59,6 +59,8 @@ def _from_file(path: str, *, unsafe: bool) -> Any:
     import torch
 
     if path.endswith(".pt2"):
+        if not unsafe:
+            raise BadUsage(f"{path}: torch may run code that is hidden in a .pt2 file; --unsafe if you trust it")
         return torch.export.load(path)
     try:
         with warnings.catch_warnings():
