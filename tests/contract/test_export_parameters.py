@@ -454,9 +454,7 @@ def test_dynamic_axes_without_them_shapes_are_those_of_args():
 
 def test_dynamic_axes_as_on_the_page():
     axes = {"x": {0: "my_custom_axis_name"}, "sum": [0]}
-    proto = exported(
-        SumModule(), (torch.ones(2, 2),), input_names=["x"], output_names=["sum"], dynamic_axes=axes
-    )
+    proto = exported(SumModule(), (torch.ones(2, 2),), input_names=["x"], output_names=["sum"], dynamic_axes=axes)
     assert shape(proto.graph.input[0]) == ["my_custom_axis_name", 2]
     assert shape(proto.graph.output[0]) == ["sum_dynamic_axes_1"]
     assert axes == {"x": {0: "my_custom_axis_name"}, "sum": [0]}

@@ -43,7 +43,9 @@ def domains(proto):
     return {o.domain: o.version for o in proto.opset_import}
 
 
-@pytest.mark.parametrize("model, name", [(Custom(), "contract_kinds::opaque"), (Unconverted(), "aten::special_airy_ai")])
+@pytest.mark.parametrize(
+    "model, name", [(Custom(), "contract_kinds::opaque"), (Unconverted(), "aten::special_airy_ai")]
+)
 def test_onnx_refuses_what_has_no_conversion(model, name):
     with pytest.raises(UnsupportedOperatorError, match=name):
         exported(model, X, operator_export_type=ONNX)

@@ -15,7 +15,6 @@ import onnxport
 from onnxport import TrainingMode, utils
 from tests.contract.test_export_parameters import Net, X, exported
 
-
 # -- select_model_mode_for_export -----------------------------------------------------------------
 
 
@@ -148,9 +147,8 @@ def test_export_to_pretty_string_compact():
 def test_export_to_pretty_string_of_protobuf():
     text = onnxport.export_to_pretty_string(Net(), X, google_printer=True)
     assert 'op_type: "Gemm"' in text
-    from google.protobuf import text_format
-
     import onnx
+    from google.protobuf import text_format
 
     onnx.checker.check_model(text_format.Parse(text, onnx.ModelProto()))
 
@@ -206,7 +204,7 @@ def test_unconvertible_ops_in_blocks_of_scripts():
 # -- independence ---------------------------------------------------------------------------------
 
 
-def test_exports_with_torch_onnx_and_onnxscript_blocked():
+def test_exports_with_torch_onnx_and_onnxscript_blocked(tmp_path):
     script = """
         import sys
         sys.modules["torch.onnx"] = sys.modules["onnxscript"] = None
@@ -221,7 +219,9 @@ def test_exports_with_torch_onnx_and_onnxscript_blocked():
         onnxport.export(torch.jit.script(M()), torch.ones(2, 3), io.BytesIO())
         assert not [name for name in sys.modules if name.startswith(("torch.onnx.", "onnxscript."))]
     """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True, capture_output=True)
+    path = tmp_path / "blocked.py"  # scripting reads the source
+    path.write_text(textwrap.dedent(script))
+    subprocess.run([sys.executable, str(path)], check=True, capture_output=True)
 
 
 def test_two_exports_in_two_threads():
@@ -238,4 +238,3 @@ def test_two_exports_in_two_threads():
     for thread in threads:
         thread.join()
     assert set(results) == {0, 8}
-

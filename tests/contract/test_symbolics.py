@@ -133,7 +133,10 @@ def test_unregister_restores_what_was_there():
 
 @pytest.mark.parametrize("name", ["relu", "::relu", "aten::", "aten::re lu", "onnx::Relu", 5, None])
 def test_register_refuses_bad_names(name):
-    for function in (lambda: register_custom_op_symbolic(name, print, 9), lambda: unregister_custom_op_symbolic(name, 9)):
+    for function in (
+        lambda: register_custom_op_symbolic(name, print, 9),
+        lambda: unregister_custom_op_symbolic(name, 9),
+    ):
         with pytest.raises(ValueError, match="namespace::operator|operator of ONNX"):
             function()
 
@@ -382,7 +385,9 @@ def test_parse_args_refuses_what_is_known_only_at_run_time(register, helper):
         return g.op("Gather", a, i)
 
     register("contract_ops::pick", symbolic)
-    with pytest.raises((SymbolicValueError, torch.onnx.errors.SymbolicValueError, RuntimeError), match="constant|Constant"):
+    with pytest.raises(
+        (SymbolicValueError, torch.onnx.errors.SymbolicValueError, RuntimeError), match="constant|Constant"
+    ):
         exported(Call(OPS.pick), (X, torch.tensor(1)))
 
 
@@ -475,7 +480,9 @@ def test_jit_scalar_type(register):
             wrong()
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.bool, torch.bfloat16, torch.complex64, torch.uint8])
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.int64, torch.bool, torch.bfloat16, torch.complex64, torch.uint8]
+)
 def test_jit_scalar_type_numbers_are_those_of_torchscript(dtype):
     from torch.onnx._internal.torchscript_exporter._type_utils import JitScalarType
 
@@ -488,8 +495,9 @@ def test_jit_scalar_type_numbers_are_those_of_torchscript(dtype):
 
 @pytest.mark.parametrize("opset", OPSETS)
 def test_symbolic_opset_modules_are_views_of_the_registry(register, opset):
-    from onnxport import symbolic_opset9
     from onnxport.symbolic_opset11 import relu
+
+    from onnxport import symbolic_opset9
 
     def symbolic(g, a, b, x, y):
         scaled = symbolic_opset9.mul(g, b, x)
@@ -573,5 +581,3 @@ def test_the_helpers_of_the_contract_are_there():
         "cast_pytorch_to_onnx scalar_type_to_onnx"
     )
     assert all(hasattr(symbolic_helper, name) for name in names.split())
-
-

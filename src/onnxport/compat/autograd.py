@@ -24,13 +24,26 @@ def python_op(evaluator: Evaluator, node: Node) -> None:
         results = graph.results(symbolic(graph, *_arguments(node, graph, contents)), node)
         evaluator.bind(node, [evaluator.hold(r) for r in ([results] if len(node.outputs) == 1 else results)])
     elif node.blocks:
-        block = node.blocks[0]
-        for parameter, given in zip(block.parameters, node.inputs):
-            evaluator.env[parameter] = evaluator.operand(given)
-        evaluator.bind(node, evaluator.run(block))
+        evaluator.bind(node, _inlined(evaluator, node))
     else:
         evaluator.note_missing(node)
         evaluator.bind(node, [MISSING] * len(node.outputs))
+
+
+def _inlined(evaluator: Evaluator, node: Node) -> list[Any]:
+    """What the recorded forward gives.
+
+    What it writes it writes to copies: the tracer records these writes once more after the node, on the originals. An
+    argument that is returned is itself, so that those writes are seen in the result, too.
+    """
+    block = node.blocks[0]
+    held = [evaluator.operand(given) for given in node.inputs]
+    copies = [evaluator.hold(evaluator.resolved(x)) for x in held]
+    evaluator.env.update(zip(block.parameters, copies))
+    returned = evaluator.run(block)
+    originals = {id(copy): x for copy, x in zip(copies, held)}
+    results = [originals.get(id(r), r) for r in returned]
+    return [results] if len(node.outputs) == 1 and len(results) > 1 else results
 
 
 def _symbolic(node: Node, opset: int) -> Any:

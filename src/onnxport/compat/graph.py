@@ -233,14 +233,15 @@ class Graph:
                     raise LoweringError(f"the symbolic function returned {len(returned)} values, the operator has one")
                 returned = returned[0]
             result = self._result(returned)
-            self._type_as_recorded([result], node)
+            inner = [v for block in node.blocks for v in block.returns] if several and is_list else []
+            self._type_as_recorded(result if inner else [result], inner or node.outputs)
             return result
         results = [self._result(x) for x in (returned if several else [returned])]
         if len(results) != len(node.outputs):
             raise LoweringError(
                 f"the symbolic function returned {len(results)} value(s), the operator has {len(node.outputs)}"
             )
-        self._type_as_recorded(results, node)
+        self._type_as_recorded(results, node.outputs)
         return tuple(results)
 
     def _result(self, value: Any) -> Any:
@@ -249,9 +250,9 @@ class Graph:
             return [self._result(v) for v in content]
         return self.tensor(content) if isinstance(content, torch.Tensor) else content
 
-    def _type_as_recorded(self, results: Sequence[Any], node: ProgramNode) -> None:
-        for result, output in zip(results, node.outputs):
-            recorded = output.tensor_type
+    def _type_as_recorded(self, results: Sequence[Any], outputs: Sequence[Any]) -> None:
+        for result, output in zip(results, outputs):
+            recorded = getattr(output, "tensor_type", None)
             if not isinstance(result, Tensor) or recorded is None:
                 continue
             if result in self.untyped and recorded.dtype is not None:

@@ -41,6 +41,7 @@ class Builder(Emitter):
         opset: version of the default domain.
         fold_weights: whether ops on weights alone are computed at export.
         training: whether the model is exported to be trained further.
+        by_call: whether equal nodes of different module calls stay two, so that calls can become functions.
         fed: names of weights that are inputs of the exported model: their content is not known.
         origin: the program node being lowered, kept for each ONNX node made.
     """
@@ -51,6 +52,7 @@ class Builder(Emitter):
         self.training = training
         self.root = self.scope = Scope()
         self.domains: dict[str, int] = {"": opset}
+        self.by_call = False
         self.fed: set[str] = set()
         self.initializers: dict[Any, Tensor] = {}
         self.origin: Any = None
@@ -85,7 +87,7 @@ class Builder(Emitter):
         key = None
         if op_type not in IMPURE:
             items = tuple([(n, _hashable(v)) for n, v in sorted(attributes.items())]) if attributes else ()
-            key = (op_type, domain, tuple(map(id, values)), items, outputs)
+            key = (op_type, domain, tuple(map(id, values)), items, outputs, self._call() if self.by_call else None)
             found = self.scope.find(key)
             if found is not None:
                 return found
@@ -101,6 +103,10 @@ class Builder(Emitter):
         if key is not None:
             self.scope.table[key] = results
         return results
+
+    def _call(self) -> Any:
+        """The module calls around the node being lowered."""
+        return getattr(getattr(self.origin, "scope", None), "calls", None)
 
     def append(
         self,
