@@ -1,7 +1,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.harness import LATEST, case, cases, check, f16, f32, f64, i64, operators, u8
+from tests.harness import LATEST, case, cases, check, export_checked, f16, f32, f64, i64, operators, run, u8
 
 INF, NAN = float("inf"), float("nan")
 ODD = torch.tensor([[NAN, INF, -INF, 0.0], [-0.0, 1e-6, 30.0, -30.0]])
@@ -82,6 +82,19 @@ SOFTMAX = [
 @cases(SOFTMAX, opsets=(7, 9, 12, 13, LATEST))
 def test_softmax(case, frontend, opset):
     check(case, frontend, opset)
+
+
+class _RRelu(torch.nn.Module):
+    def forward(self, x):
+        return F.rrelu(x, 0.25, 0.75, training=True)
+
+
+def test_random_slopes():
+    """Negative entries of rrelu in training lie between the slopes; positive ones stay."""
+    x = torch.cat([torch.full((200,), -1.0), torch.full((3,), 2.0)])
+    model = export_checked(_RRelu(), (x,), ["x0"], {}, 14)
+    (y,) = run(model, ["x0"], [x])
+    assert (y[200:] == 2).all() and (y[:200] >= -0.75).all() and (y[:200] <= -0.25).all() and y[:200].std() > 0.05
 
 
 @pytest.mark.parametrize(

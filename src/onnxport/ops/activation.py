@@ -15,6 +15,7 @@ from ..lower.registry import lowering, out_lowering
 from ..lower.values import Tensor
 from .axes import wrap
 from .comparison import clamp
+from .random import uniform
 
 # -- with an ONNX op of their own -----------------------------------------------------------------
 
@@ -218,8 +219,9 @@ def glu(g: Builder, self: Tensor, dim: int = -1) -> Tensor:
 @lowering("aten::rrelu")
 def rrelu(g: Builder, self: Tensor, lower: Any, upper: Any, training: bool = False, generator: Any = None) -> Tensor:
     """rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.333, bool training=False, Generator? g=None) -> Tensor"""
-    if training:
-        raise LoweringError("rrelu in training mode draws random slopes; export the model in eval mode")
+    if training and lower != upper:
+        slopes = g.add(g.mul(uniform(g, list(self.shape), self.dtype), upper - lower), lower)
+        return g.where(g.greater(self, 0), self, g.mul(self, slopes))
     return leaky_relu(g, self, (lower + upper) / 2)
 
 
