@@ -1,0 +1,73 @@
+"""Complex tensors: a pair of real ones.
+
+ONNX runtimes hardly compute with complex types. A complex tensor is stored as reals with a trailing axis of 2, and
+computed with as its real and imaginary parts, which are remembered: the pair is only put together where it is
+an output or taken as reals, and otherwise vanishes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..dtypes import complex_of, real_of
+from .builder import Builder
+from .values import Tensor
+
+
+class Parts(Tensor):
+    """A complex tensor whose real and imaginary parts are known as tensors."""
+
+    __slots__ = ("imag", "real")
+
+    def __init__(self, pair: Tensor, real: Tensor, imag: Tensor) -> None:
+        super().__init__(complex_of(real.dtype), real.dims, pair.value, from_weight=pair.from_weight)
+        self.real = real
+        self.imag = imag
+
+
+def join(g: Builder, real: Tensor, imag: Tensor) -> Tensor:
+    """The complex tensor of these parts, which have the same sizes."""
+    last = real.rank
+    pair = g.concat([g.unsqueeze(real, [last]), g.unsqueeze(imag, [last])], last)
+    g.value(pair)
+    return Parts(pair, real, imag)
+
+
+def split(g: Builder, x: Any, dtype: torch.dtype | None = None) -> tuple[Tensor, Tensor | None]:
+    """Real and imaginary part of a tensor or number; the latter is None where it isn't complex."""
+    if isinstance(x, complex):
+        return g.const(x.real, real_of(dtype or torch.complex64)), g.const(x.imag, real_of(dtype or torch.complex64))
+    if not isinstance(x, Tensor):
+        return g.scalar(x, real_of(dtype or torch.complex64)), None
+    if not x.is_complex:
+        return x, None
+    if isinstance(x, Parts):
+        return x.real, x.imag
+    if x.is_constant and x.data is not None:
+        kind = real_of(x.dtype)
+        parts = (np.ascontiguousarray(x.data.real), np.ascontiguousarray(x.data.imag))
+        real, imag = (g.known(part, kind, from_weight=x.from_weight) for part in parts)
+        return real, imag
+    pair = as_pair(g, x)
+    return g.gather(pair, 0, x.rank), g.gather(pair, 1, x.rank)
+
+
+def both(g: Builder, x: Any, dtype: torch.dtype | None = None) -> tuple[Tensor, Tensor]:
+    """Real and imaginary part, zeros for that of a real tensor."""
+    real, imag = split(g, x, dtype)
+    return real, g.full(real.shape, 0, real.dtype) if imag is None else imag
+
+
+def as_pair(g: Builder, x: Tensor) -> Tensor:
+    """A complex tensor as reals with a trailing axis of 2."""
+    if x.is_constant or x.value is None:
+        x = join(g, *both(g, x))
+    return Tensor(real_of(x.dtype), (*x.shape, 2), x.value, from_weight=x.from_weight)
+
+
+def of_pair(g: Builder, pair: Tensor) -> Tensor:
+    """Reals with a trailing axis of 2 as a complex tensor."""
+    return Tensor(complex_of(pair.dtype), pair.shape[:-1], g.value(pair), from_weight=pair.from_weight)
