@@ -25,7 +25,7 @@ from ..errors import LoweringError, OnnxExporterWarning
 from ..program import Block, Node
 from .evaluator import special
 from .finish import drop, prune
-from .merge import Fixed, Merger, Packed, Snapshot, Template, TensorSlot, number_kind, start
+from .merge import Arrived, Fixed, Merger, Packed, Snapshot, Template, TensorSlot, number_kind, start
 from .scope import Scope
 from .storage import Appending, Cell, Journal, OnlyAppends, Ref
 from .values import MISSING, Scalar, Sequence, Tensor, Unclear
@@ -121,6 +121,9 @@ def _merge_branches(ev: Evaluator, condition: Scalar, frames: list[Frame]) -> li
     unsure = {h: s.unsure[h] for h in holders for s in (then.snapshot, other.snapshot) if s and h in s.unsure}
     holders = [h for h in holders if h not in unsure]
     contents = [_joined_content(ev, merger, h, then, other) for h in holders]
+    for holder in holders:
+        if isinstance(holder, Ref):
+            holder.read(ev.journal)  # out here: what a branch doesn't write isn't computed inside of it
     packed: list[list[Packed]] = []
     ends: list[list[ir.Value]] = []
     for made in frames:
@@ -132,7 +135,11 @@ def _merge_branches(ev: Evaluator, condition: Scalar, frames: list[Frame]) -> li
             packed.append(crossing)
             ends.append([_value(ev.g, x) for x, _ in crossing])
     slots = [s for t in [*templates, *contents] for s in merger.slots(t)]
-    outputs = [merger.arriving(slot) for slot in slots]
+    links, rivals, flags = _aliases(ev, merger, packed, frames)
+    for i, made in enumerate(frames):
+        with ev.g.within(made.scope):
+            ends[i] += [ev.g.value(ev.g.scalar(f if i == branch else False, torch.bool)) for branch, f in flags]
+    outputs = [merger.arriving(slot) for slot in [*slots, *[TensorSlot(torch.bool, ())] * len(flags)]]
     if outputs:
         _require_for(ev, outputs)
         branches = [body_graph(ev, made.scope, values) for made, values in zip(frames, ends)]
@@ -141,10 +148,41 @@ def _merge_branches(ev: Evaluator, condition: Scalar, frames: list[Frame]) -> li
     else:
         for made in frames:
             made.discard()
-    given = iter(list(zip(outputs, [tuple(r for _, r in pair if r is not None) for pair in zip(*packed)])))
+    arrived = [Arrived(x, [], r) for x, r in zip(outputs, rivals)]
+    flagged = outputs[len(slots) :]
+    for entry, found in zip(arrived, links):
+        for branch, flag, target in found:
+            taken = ev.g.op("Not", condition.tensor) if branch else condition.tensor
+            entry.links.append((taken if flag is None else flagged[flag], target))  # type: ignore[arg-type]
+    given = iter(arrived)
     results = [merger.unpack(t, given) for t in templates]
     _leave(ev, merger, holders, contents, given, unsure)
     return results
+
+
+def _aliases(
+    ev: Evaluator, merger: Merger, packed: list[list[Packed]], frames: list[Frame]
+) -> tuple[list[list[tuple[int, int | None, Ref]]], list[list[Ref]], list[tuple[int, Tensor]]]:
+    """Which older references the outputs of an If are.
+
+    For each output: by branch, and by a further output that says whether it is (None: whenever the branch is taken);
+    then what it may be; last, for each further output, the branch and its condition there.
+    """
+    links: list[list[tuple[int, int | None, Ref]]] = []
+    rivals: list[list[Ref]] = []
+    flags: list[tuple[int, Tensor]] = []
+    for pair in zip(*packed):
+        links.append([])
+        rivals.append([])
+        for branch, (_, ref) in enumerate(pair):
+            with ev.g.within(frames[branch].scope):
+                found, unclear = merger.aliases(ref, ev.depth + 1)
+            rivals[-1] += unclear
+            for condition, target in found:
+                links[-1].append((branch, None if condition is None else len(flags), target))
+                if condition is not None:
+                    flags.append((branch, condition))
+    return links, rivals, flags
 
 
 def _content(holder: Ref | Cell, made: Frame) -> tuple[Any, Snapshot | None]:
@@ -177,7 +215,7 @@ def _leave(
     """Write what a body left to the storages and cells that it changed."""
     for holder, template in zip(holders, templates):
         if isinstance(holder, Ref):
-            holder.write(next(given)[0], ev.journal)
+            holder.write(next(given).content, ev.journal)
         else:
             content = merger.unpack_content(template, given)
             if isinstance(content, Unclear):
@@ -286,6 +324,8 @@ class Loop:
         self.holders: dict[Ref | Cell, Template] = {}
         self.appended: dict[Cell, list[Any]] = {}  # lists that are only appended to: their content before the loop
         self.read: set[Cell] = set()  # lists that are not
+        self.arrived: list[Arrived] = []
+        self.flags: dict[int, Tensor] = {}
 
     def lower(self) -> list[Any]:
         for _ in range(MAX_PASSES):
@@ -316,11 +356,13 @@ class Loop:
             goes_on = merger.arriving(TensorSlot(torch.bool, ()), "condition")
             arrived = [merger.arriving(s) for t in self._all_templates() for s in merger.slots(t)]
             made.scope.inputs.extend(x.value for x in (number, goes_on, *arrived) if x.value is not None)
-            given = iter([(x, () if ref is None else (ref,)) for x, (_, ref) in zip(arrived, entering)])
+            self.arrived = [Arrived(x) for x in arrived]
+            self.flags = self._flags(made.scope, entering)
+            given = iter(self.arrived)
             values = [merger.unpack(t, given) for t in self.templates]
             for holder, template in self.holders.items():
                 if isinstance(holder, Ref):
-                    tensor = next(given)[0]
+                    tensor = next(given).content
                     assert isinstance(tensor, Tensor)
                     holder.set(tensor, ev.journal)
                 else:
@@ -333,6 +375,57 @@ class Loop:
             self._check_writes(values, results[1:])
             made.finish(ev, results)
         return made, entering
+
+    def _flags(self, scope: Scope, entering: list[Packed]) -> dict[int, Tensor]:
+        """For carried tensors, by position: whether it still is the very tensor that entered the loop."""
+        flags: dict[int, Tensor] = {}
+        if not self.ev.writes_tensors:
+            return flags
+        for i, (_, ref) in enumerate(entering):
+            if ref is not None:
+                flag = self.merger.arriving(TensorSlot(torch.bool, ()), "unchanged")
+                assert isinstance(flag, Tensor) and flag.value is not None
+                scope.inputs.append(flag.value)
+                flags[i] = flag
+                self.arrived[i].links.append((flag, ref))
+        return flags
+
+    def _flags_after(self, leaving: list[Packed], depth: int) -> tuple[list[Tensor], list[list[Ref]]]:
+        """The flags after an iteration, and what else a carried tensor may be."""
+        after: list[Tensor] = []
+        rivals: list[list[Ref]] = [[] for _ in self.arrived]
+        for i, (entry, (_, ref)) in enumerate(zip(self.arrived, leaving)):
+            still: Tensor | None = None
+            found, rivals[i] = self.merger.aliases(ref, depth + 1)
+            if ref is not None and entry.ref is not None:
+                still, unclear = self._still(ref, entry.ref)
+                if unclear:
+                    rivals[i] += [t for _, t in entry.links]
+                    found = []
+            links = [t for _, t in entry.links]
+            rivals[i] += [t for _, t in found if not any(t is x for x in links)]
+            if i in self.flags:
+                flag = self.g.const(False, torch.bool) if still is None else self.g.op("And", self.flags[i], still)
+                after.append(flag)
+        return after, rivals
+
+    def _still(self, ref: Ref, parameter: Ref) -> tuple[Tensor | None, bool]:
+        """Whether a reference is the body's parameter (None: never), and whether that can't be told."""
+        if ref is parameter:
+            return self.g.const(True, torch.bool), False
+        if ref.root is parameter.root:
+            return None, True
+        total: Tensor | None = None
+        for link in ref.root.links:
+            if link.target is parameter and ref.root is ref:
+                total = link.condition if total is None else self.g.op("Or", total, link.condition)
+            elif link.target.root is parameter.root:
+                return None, True
+            else:
+                inner, unclear = self._still(link.target, parameter)
+                if unclear or inner is not None:
+                    return None, True
+        return total, any(r is parameter.root for r in ref.root.rivals)
 
     def _check_writes(self, values: list[Any], results: list[Any]) -> None:
         """A carried tensor that is written in place may be one that another list or name holds, too."""
@@ -391,9 +484,11 @@ class Loop:
             for holder, template in self.holders.items():
                 leaving += merger.pack(template, *_content(holder, made))
             rows = [self._row(x, scan, made.snapshot) for scan in scans.values() for x in scan.items]
-            inner = [g.scalar(made.results[0], torch.bool), *(x for x, _ in leaving), *rows]
+            flags, rivals = self._flags_after(leaving, self.ev.depth)
+            inner = [g.scalar(made.results[0], torch.bool), *(x for x, _ in leaving), *flags, *rows]
             ends = [_value(g, x) for x in inner]
         slots = [s for t in self._all_templates() for s in merger.slots(t)]
+        slots += [TensorSlot(torch.bool, ())] * len(flags)
         slots += [TensorSlot(scan.dtype, (None, *scan.dims)) for scan in scans.values() for _ in scan.items]
         outputs = [merger.arriving(slot) for slot in slots]
         _require_for(self.ev, outputs)
@@ -401,14 +496,23 @@ class Loop:
         trip = None if endless else g.value(g.size(self.trip))
         condition = None if self.condition is True else g.value(g.scalar(self.condition, torch.bool))
         first = [_value(g, x) for x, _ in entering]
+        first += [g.value(g.const(True, torch.bool)) for _ in flags]
         append(self.ev, "Loop", [trip, condition, *first], {"body": body_graph(self.ev, made.scope, ends)}, outputs)
-        sources = [tuple(r for _, r in pair if r is not None) for pair in zip(entering, leaving)]
-        given = iter(list(zip(outputs, sources)))
+        given = iter(self._left(outputs, len(leaving), entering, rivals))
         results = [merger.unpack(t, given) for t in self.templates]
         unsure = {h: made.snapshot.unsure[h] for h in made.written if made.snapshot and h in made.snapshot.unsure}
         _leave(self.ev, merger, list(self.holders), list(self.holders.values()), given, unsure)
-        self._leave_scans(scans, outputs[len(leaving) :])
+        self._leave_scans(scans, outputs[len(leaving) + len(flags) :])
         return results
+
+    def _left(self, outputs: list[Any], count: int, entering: list[Packed], rivals: list[list[Ref]]) -> list[Arrived]:
+        """What the loop gives, with the references that entered it and that it may still be."""
+        left = [Arrived(x, [], r) for x, r in zip(outputs[:count], rivals)]
+        for position, i in enumerate(self.flags):
+            ref = entering[i][1]
+            assert ref is not None
+            left[i].links.append((outputs[count + position], ref))
+        return left
 
     def _row(self, value: Any, scan: Scan, snapshot: Snapshot | None) -> Tensor:
         if isinstance(value, (Tensor, Ref)):

@@ -65,6 +65,12 @@ class Evaluator:
             (node.schema is not None and node.schema.mutates) or node.op == "prim::SetAttr"
             for node in program.block.walk()
         )
+        self.writes_tensors = any(
+            argument.writes and argument.type.startswith("Tensor")
+            for node in program.block.walk()
+            if node.schema is not None and node.schema.mutates
+            for argument in node.schema.arguments
+        )
         self.state = Cell({})  # attributes of the model that the program writes
         self.written_state: list[str] = []
         self._constants: dict[int, tuple[torch.Tensor, Any]] = {}

@@ -10,7 +10,7 @@ computed outside; anything else becomes a fresh symbol, read from the output.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Union
 
 import onnx_ir as ir
@@ -21,7 +21,7 @@ from ..dims import Dim, Size
 from ..dtypes import real_of, to_onnx
 from ..errors import LoweringError
 from . import listing
-from .storage import Appending, Cell, Ref
+from .storage import Appending, Cell, Link, Ref
 from .values import MISSING, UNINITIALIZED, Maybe, Scalar, Sequence, Tensor, Unclear, describe
 
 if TYPE_CHECKING:
@@ -80,6 +80,16 @@ class MaybeSlot:
 
 Template = Union[Fixed, TensorSlot, NumberSlot, Group, SequenceSlot, MaybeSlot]
 Packed = tuple[Union[Tensor, Sequence], Union[Ref, None]]  # what crosses, and the reference that it was read from
+
+
+@dataclass(slots=True)
+class Arrived:
+    """What arrived on one side of a border: which older reference it is under which condition, and which it may be."""
+
+    content: Any
+    links: list[tuple[Tensor, Ref]] = field(default_factory=list)
+    rivals: list[Ref] = field(default_factory=list)
+    ref: Ref | None = None  # what it was unpacked to
 
 
 class Snapshot:
@@ -354,8 +364,8 @@ class Merger:
         dims = [0 if d is None else d for d in slot.dims or ()]
         return self.g.full(dims, False if slot.dtype == torch.bool else 0, slot.dtype)
 
-    def unpack(self, template: Template, given: Iterator[tuple[Any, tuple[Ref, ...]]]) -> Any:
-        """The value that arrived on this side of the border; `given` has the references that each may be, too."""
+    def unpack(self, template: Template, given: Iterator[Arrived]) -> Any:
+        """The value that arrived on this side of the border."""
         content = self.unpack_content(template, given)
         if isinstance(template, Group) and template.form == "tuple":
             return tuple(content)
@@ -363,33 +373,73 @@ class Merger:
             return Cell(content, self.ev.depth)
         return content
 
-    def unpack_content(self, template: Template, given: Iterator[tuple[Any, tuple[Ref, ...]]]) -> Any:
+    def unpack_content(self, template: Template, given: Iterator[Arrived]) -> Any:
         """Likewise, for what a cell holds."""
         if isinstance(template, Fixed):
             return template.value
         if isinstance(template, TensorSlot):
-            tensor, refs = next(given)
-            value = self.ev.hold(tensor)
+            arrived = next(given)
+            value = self.ev.hold(arrived.content)
             if isinstance(value, Ref):
-                for ref in refs:
-                    if ref.root.depth <= self.ev.depth:
-                        value.rival(ref)
+                arrived.ref = value
+                for condition, target in arrived.links:
+                    value.links.append(self.link(condition, target))
+                for rival in arrived.rivals:
+                    value.rival(rival)
             return value
         if isinstance(template, NumberSlot):
-            tensor = next(given)[0]
+            tensor = next(given).content
             if template.kind is int:
                 return self.g.int_of(tensor, minimum=template.low)
             return Scalar(tensor, template.kind)
         if isinstance(template, MaybeSlot):
-            present = Scalar(next(given)[0], bool)
+            present = Scalar(next(given).content, bool)
             return Maybe(present, self.unpack(template.inner, given))
         if isinstance(template, Group):
             parts = [self.unpack(part, given) for part in template.parts]
             return dict(zip(template.keys, parts)) if template.form == "dict" else parts
-        arrived = next(given)[0]
-        if isinstance(arrived, Tensor):
-            return Sequence(template.kind, template.dtype, arrived.shape[1:], rows=arrived)
-        return arrived
+        content = next(given).content
+        if isinstance(content, Tensor):
+            return Sequence(template.kind, template.dtype, content.shape[1:], rows=content)
+        return content
+
+    # -- shared memory ------------------------------------------------------------------------------
+
+    def link(self, condition: Tensor, target: Ref) -> Link:
+        """The link of what arrives to a reference that it is under a condition."""
+
+        def choose(a: Tensor, b: Tensor) -> Tensor:
+            if a.dims != b.dims:
+                raise LoweringError(
+                    "a tensor is written in place that is, as an If or Loop goes, one tensor or another of other sizes; "
+                    "clone() it before the write"
+                )
+            return self.g.where(condition, a, b)
+
+        return Link(condition, target, choose)
+
+    def aliases(self, ref: Ref | None, inner: int) -> tuple[list[tuple[Tensor | None, Ref]], list[Ref]]:
+        """What a reference that leaves a body at depth `inner` may be, of what is older than the body.
+
+        Pairs of condition (in the body's scope; None for always) and reference; and references that it may be under
+        conditions that can't be had.
+        """
+        if ref is None or not self.ev.writes_tensors:
+            return [], []
+        if ref.root.depth < inner:
+            return ([(None, ref)], []) if ref.depth < inner or ref.is_portable else ([], [ref])
+        found: list[tuple[Tensor | None, Ref]] = []
+        unclear: list[Ref] = [r for r in ref.root.rivals if isinstance(r, Ref) and r.root.depth < inner]
+        for link in ref.root.links:
+            targets, others = self.aliases(link.target, inner)
+            if ref.root is not ref:
+                unclear += [*others, *(t for _, t in targets)]
+                continue
+            unclear += others
+            for condition, target in targets:
+                both = link.condition if condition is None else self.g.op("And", link.condition, condition)
+                found.append((both, target))
+        return found, unclear
 
     def arriving(self, slot: TensorSlot | SequenceSlot, name: str | None = None) -> Tensor | Sequence:
         """A new ONNX value for what arrives in the present scope; sizes that differ are fresh symbols."""

@@ -11,7 +11,9 @@ The journal of a frame (the body of an If or Loop) remembers what storages and c
 wrote them, and which older views were computed anew inside of it (their tensors can't be used outside).
 
 Where it is not known whether two references share memory (the branches of an If return one or the other), they
-are *rivals*: reading the one after a write to the other is an error.
+may be linked: a `Link` says under which condition, known at run time, the one is the other, and a write to either
+reaches the other under that condition. Where no such condition can be had they are *rivals*: reading the one after a
+write to the other is an error.
 """
 
 from __future__ import annotations
@@ -34,6 +36,22 @@ class Step:
     name: str
     forward: Callable[[Tensor], Tensor]
     inverse: Callable[[Tensor, Tensor], Tensor]
+    is_static: bool = True  # nothing but constants are its arguments
+
+
+class Link:
+    """Under a condition known at run time, a storage is the same memory as an older reference.
+
+    `choose(a, b)` is the tensor `a` where the condition holds, else `b`.
+    """
+
+    __slots__ = ("choose", "condition", "target", "writes")
+
+    def __init__(self, condition: Tensor, target: Ref, choose: Callable[[Tensor, Tensor], Tensor]) -> None:
+        self.condition = condition
+        self.target = target
+        self.choose = choose
+        self.writes = target.root.writes  # of the target, that have been taken over
 
 
 class Journal:
@@ -59,6 +77,7 @@ class Ref:
 
     __slots__ = (
         "depth",
+        "links",
         "listed",
         "parent",
         "place",
@@ -81,6 +100,7 @@ class Ref:
         self.writes: int = 0  # as `version`, but what is undone doesn't count
         self.depth = depth  # of the frame that made it
         self.weight: Any = None  # what of the model or its arguments this storage is, if anything
+        self.links: list[Link] = []
         self.rivals: list[Ref | Cell] = []
         self.unsure = ""  # why the content isn't known any more
         self.listed = False  # whether a list, dict or object holds it
@@ -88,6 +108,7 @@ class Ref:
 
     def read(self, journal: Journal | None = None) -> Tensor:
         """The tensor as it is now."""
+        self.root._synchronize(journal)
         if self.root.unsure:
             raise LoweringError(self.root.unsure)
         if self.version != self.root.version:
@@ -98,10 +119,23 @@ class Ref:
                 journal.replayed.add(self)
         return self.tensor
 
+    def _synchronize(self, journal: Journal | None) -> None:
+        """Take over what was written to the references that this storage may be."""
+        for link in self.links:
+            root = link.target.root
+            root._synchronize(journal)
+            if root.writes != link.writes:
+                self.set(link.choose(link.target.read(journal), self.tensor), journal)
+                link.writes = root.writes
+
     def write(self, new: Tensor, journal: Journal | None = None) -> None:
         """Replace the content; sizes and dtype stay."""
         if self.parent is None:
+            self._synchronize(journal)
             self.set(new, journal)
+            for link in self.links:
+                link.target.write(link.choose(new, link.target.read(journal)), journal)
+                link.writes = link.target.root.writes
             if self.place is not None:
                 self.place[0].doubt(
                     "an element of a list of unknown length was written in place; assign it: `items[i] = items[i] + 1`",
@@ -124,7 +158,7 @@ class Ref:
     def set(self, new: Tensor, journal: Journal | None = None) -> None:
         """Other content for a storage, that no rival minds."""
         if journal is not None and self.depth < journal.depth:
-            journal.before.setdefault(self, (self.tensor, self.unsure, self.writes))
+            journal.before.setdefault(self, self._state())
         self.version += 1
         self.writes += 1
         self.tensor = new
@@ -132,9 +166,13 @@ class Ref:
     def doubt(self, reason: str, journal: Journal | None = None) -> None:
         """The content isn't known any more."""
         root = self.root
+        if root.unsure:
+            return
         if journal is not None and root.depth < journal.depth:
-            journal.before.setdefault(root, (root.tensor, root.unsure, root.writes))
+            journal.before.setdefault(root, root._state())
         root.unsure = reason
+        for rival in root.rivals:
+            rival.doubt(reason, journal)
 
     def rival(self, other: Ref | Cell) -> None:
         """It and the other may share memory, or not."""
@@ -143,9 +181,19 @@ class Ref:
             other.rivals.append(self.root)
         self.root.rivals.append(other)
 
+    def _state(self) -> Any:
+        return self.tensor, self.unsure, self.writes, [link.writes for link in self.links]
+
     def restore(self, content: Any) -> None:
-        self.tensor, self.unsure, self.writes = content
+        self.tensor, self.unsure, self.writes, seen = content
+        for link, writes in zip(self.links, seen):
+            link.writes = writes
         self.version += 1
+
+    @property
+    def is_portable(self) -> bool:
+        """Whether its steps hold outside of the body that took them, too."""
+        return self.parent is None or (self.step is not None and self.step.is_static and self.parent.is_portable)
 
     @property
     def steps(self) -> list[str]:

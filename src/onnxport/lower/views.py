@@ -64,7 +64,13 @@ def step(
             return special(g, base, new, *rest) if output is None else special(g, base, new, output, *rest)
         return by_position(g, base, new, forward, name)
 
-    return Step(name, forward, inverse)
+    return Step(name, forward, inverse, all(map(_is_static, rest)))
+
+
+def _is_static(argument: Any) -> bool:
+    if isinstance(argument, (list, tuple)):
+        return all(map(_is_static, argument))
+    return argument is None or isinstance(argument, (bool, int, float, str))
 
 
 def by_position(g: Builder, base: Tensor, new: Tensor, forward: Callable[[Tensor], Tensor], name: str) -> Tensor:
