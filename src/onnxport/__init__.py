@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ._export import export, export_to_pretty_string
     from .compat.registration import register_custom_op_symbolic, unregister_custom_op_symbolic
     from .compat.scalar_type import JitScalarType
+    from .dropin import replace_torch_onnx
     from .options import OperatorExportTypes, TrainingMode
     from .result import ExportResult
     from .session import disable_log, enable_log, is_in_onnx_export, select_model_mode_for_export
@@ -32,6 +33,7 @@ __all__ = [
     "export_to_pretty_string",
     "is_in_onnx_export",
     "register_custom_op_symbolic",
+    "replace_torch_onnx",
     "select_model_mode_for_export",
     "symbolic_helper",
     "unregister_custom_op_symbolic",
@@ -51,6 +53,7 @@ _HOMES = {
     "export_to_pretty_string": "_export",
     "is_in_onnx_export": "session",
     "register_custom_op_symbolic": "compat.registration",
+    "replace_torch_onnx": "dropin",
     "select_model_mode_for_export": "session",
     "unregister_custom_op_symbolic": "compat.registration",
 }

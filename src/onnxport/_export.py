@@ -48,6 +48,8 @@ def export(
     strict: bool = False,
     check_axes: bool = True,
     verify: bool = False,
+    optimize: bool = True,
+    autograd_inlining: bool = True,
 ) -> ExportResult:
     """Export a PyTorch model to ONNX.
 
@@ -75,6 +77,8 @@ def export(
         strict: an axis that was declared dynamic, but may not be in the exported model, is an error, no warning.
         check_axes: look for such axes by tracing again at other sizes, where sizes became Python numbers.
         verify: compare the model with PyTorch, as `ExportResult.verify` does, before the file is written.
+        optimize: fuse operations, where the model is exported for inference with its parameters.
+        autograd_inlining: False refuses a `torch.autograd.Function` without a `symbolic`; True exports what its `forward` does.
 
     Returns:
         The model, and what can be done with it.
@@ -104,6 +108,8 @@ def export(
         export_modules_as_functions=export_modules_as_functions,
         strict=strict,
         check_axes=check_axes,
+        optimize=optimize,
+        autograd_inlining=autograd_inlining,
     )
     if f is not None:
         write.check_target(f, external_data=external_data)
@@ -136,7 +142,7 @@ def convert(model: Any, args: Any, kwargs: Mapping[str, Any] | None, chosen: Opt
         lowered = _lower(program, chosen)
     if chosen.modules_as_functions:  # nothing is fused across calls
         modules_as_functions(lowered, model, chosen.modules_as_functions)
-    elif chosen.do_constant_folding and chosen.export_params and chosen.training is TrainingMode.EVAL:
+    elif chosen.optimize and chosen.do_constant_folding and chosen.export_params and chosen.training is TrainingMode.EVAL:
         passes.optimize(lowered.model)
     try:
         write.check_model(lowered.model)

@@ -61,6 +61,8 @@ class Options:
     modules_as_functions: bool | frozenset[type] = False
     strict: bool = False
     check_axes: bool = True
+    optimize: bool = True
+    autograd_inlining: bool = True
 
     @property
     def opset(self) -> int:
@@ -87,6 +89,8 @@ def check(
     export_modules_as_functions: Any,
     strict: bool = False,
     check_axes: bool = True,
+    optimize: bool = True,
+    autograd_inlining: bool = True,
 ) -> Options:
     """Check raw arguments; TypeError or ValueError says which is wrong and how to mend it."""
     kind = member(OperatorExportTypes, operator_export_type, "operator_export_type")
@@ -110,6 +114,8 @@ def check(
         modules_as_functions=functions,
         strict=bool(strict),
         check_axes=bool(check_axes),
+        optimize=bool(optimize),
+        autograd_inlining=bool(autograd_inlining),
     )
 
 

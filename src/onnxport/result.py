@@ -52,6 +52,17 @@ class ExportResult:
 
         return to_proto(self.model)
 
+    @property
+    def program_text(self) -> str:
+        """The program that was captured, as PyTorch prints it where it can."""
+        program = self._lowered.program
+        if program is None:
+            return ""
+        return str(program.keep_alive) if program.keep_alive is not None else "\n".join(map(repr, program.block.nodes))
+
+    def optimize(self) -> None:
+        """For code that expects it: `export` has optimized the model already."""
+
     def save(self, f: str | os.PathLike[str] | BinaryIO, *, external_data: bool | None = None) -> None:
         """Write the model to a path or binary stream."""
         from .write import write_model

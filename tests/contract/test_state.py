@@ -215,8 +215,13 @@ def test_exports_with_torch_onnx_and_onnxscript_blocked(tmp_path):
                 self.fc = torch.nn.Linear(3, 4)
             def forward(self, x):
                 return self.fc(x).relu()
+        class Twice(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
         onnxport.export(M(), torch.ones(2, 3), io.BytesIO(), verbose=True)
         onnxport.export(torch.jit.script(M()), torch.ones(2, 3), io.BytesIO())
+        onnxport.export(lambda x: Twice.apply(x), torch.ones(2, 3), io.BytesIO())
         assert not [name for name in sys.modules if name.startswith(("torch.onnx.", "onnxscript."))]
     """
     path = tmp_path / "blocked.py"  # scripting reads the source

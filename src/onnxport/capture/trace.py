@@ -17,6 +17,7 @@ from .graph import GraphReader
 from .inputs import flatten, flatten_outputs
 from .modes import SizeArithmetic
 from .scopes import CallNames, CallPath
+from .tracer_flags import tracer_flags
 from .parts import Parts
 from .torchscript import Attributes
 from .weights import named_weights
@@ -49,7 +50,7 @@ def trace(
 
     weights = list(named.items())
     parts = Parts(model)
-    with torch.no_grad(), _module_scopes(model, parts), _quiet(), SizeArithmetic():
+    with torch.no_grad(), tracer_flags(), _module_scopes(model, parts), _quiet(), SizeArithmetic():
         graph, inputs = _record(run, leaves, [tensor for _, tensor in weights], model, parts)
     program = _program(graph, model, arguments.names, inputs, weights, output_names, parts)
     program.arguments = arguments.parameters

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from .. import session
 from ..lower.evaluator import MISSING, Evaluator, special
 from ..program import Node
 from .graph import Graph
@@ -23,11 +24,17 @@ def python_op(evaluator: Evaluator, node: Node) -> None:
         graph = Graph(evaluator.g, node)
         results = graph.results(symbolic(graph, *_arguments(node, graph, contents)), node)
         evaluator.bind(node, [evaluator.hold(r) for r in ([results] if len(node.outputs) == 1 else results)])
-    elif node.blocks:
+    elif node.blocks and _may_inline():
         evaluator.bind(node, _inlined(evaluator, node))
     else:
-        evaluator.note_missing(node)
+        name = f"{node.attributes['name']} (autograd.Function without symbolic)"
+        evaluator.missing.setdefault(name, []).append(node)
         evaluator.bind(node, [MISSING] * len(node.outputs))
+
+
+def _may_inline() -> bool:
+    asked = session.current()
+    return asked is None or asked.options.autograd_inlining
 
 
 def _inlined(evaluator: Evaluator, node: Node) -> list[Any]:
