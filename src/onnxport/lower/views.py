@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .. import dims as sizes
 from ..dims import Size
 from ..errors import LoweringError
 from .builder import Builder
@@ -126,7 +127,7 @@ def _permute_back(g: Builder, base: Tensor, new: Tensor, dims: list[int]) -> Ten
 @_inverse("aten::select")
 def _select_back(g: Builder, base: Tensor, new: Tensor, dim: int, index: Size) -> Tensor:
     dim %= base.rank
-    return write_slice(g, base, g.unsqueeze(new, [dim]), dim, index, None)
+    return write_slice(g, base, g.unsqueeze(new, [dim]), dim, index, None if index == -1 else index + 1)
 
 
 @_inverse("aten::slice")
@@ -149,7 +150,8 @@ def _slice_back(
 
 @_inverse("aten::narrow")
 def _narrow_back(g: Builder, base: Tensor, new: Tensor, dim: int, start: Size, length: Size) -> Tensor:
-    return write_slice(g, base, new, dim % base.rank, start, None)
+    end = start + length
+    return write_slice(g, base, new, dim % base.rank, start, None if end == 0 else end)
 
 
 @_inverse("aten::unbind[]")
@@ -158,23 +160,32 @@ def _unbind_back(g: Builder, base: Tensor, new: Tensor, output: int, dim: int = 
 
 
 def write_slice(g: Builder, base: Tensor, new: Tensor, axis: int, start: Size, end: Size | None) -> Tensor:
-    """`base` with `new` in place of what begins at `start` along an axis; `new` has the length of the slice."""
+    """`base` with `new` in place of `base[start:end]` along an axis; `new` has the length of that slice."""
     size = base.shape[axis]
     length = new.shape[axis]
     if length == size:
         return new
-    if isinstance(start, int) and start < 0 and isinstance(size, int):
-        start = max(start + size, 0)
+    begin = _from_front(start, size)
+    stop = begin + length
     parts = []
-    if start != 0:
-        parts.append(g.slice(base, [0], [start], [axis]))
+    if begin != 0:
+        parts.append(g.slice(base, [0], [begin], [axis]))
     parts.append(new)
-    stop = start + length
-    if stop != size and not (isinstance(stop, int) and stop == 0):
+    if stop != size and end is not None:
         parts.append(g.slice(base, [stop], [INT64_MAX], [axis]))
     result = g.concat(parts, axis)
     result.dims = base.dims
     return result
+
+
+def _from_front(start: Size, size: Size) -> Size:
+    """Where a slice begins; a start before the first element is the first."""
+    negative = sizes.known_lt(start, 0)
+    if negative is False:
+        return start
+    if negative:
+        return sizes.maximum(size + start, 0)
+    return sizes.maximum(start, -size) + size * sizes.maximum(sizes.minimum(-start, 1), 0)
 
 
 __all__ = ["COPIES_UNLESS_SAME", "COPIES_UNLESS_VIEWABLE", "RETURNS_ARGUMENT", "is_contiguous", "step", "write_slice"]

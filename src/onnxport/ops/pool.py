@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from ..dims import Size, exact_div, known_eq, minimum, product
+from ..errors import LoweringError
 from ..lower.builder import Builder
 from ..lower.registry import lowering
 from ..lower.values import Tensor
@@ -33,6 +34,23 @@ def _batched(g: Builder, x: Tensor, count: int, function: Callable[[Tensor], Any
     return g.squeeze(result, [0])
 
 
+def _reduce_whole_axes(g: Builder, x: Tensor, op_type: str, kernel: list[Any], *others: list[Any]) -> Tensor:
+    """Reduce the axes whose window is the whole axis, of a size known only at run time; their window becomes 1.
+
+    `others` are numbers for each axis which mean nothing for a single window: strides, dilations.
+    """
+    axes = [i for i, k in enumerate(kernel) if not isinstance(k, int)]
+    for i in axes:
+        if kernel[i] != x.shape[2 + i]:
+            raise LoweringError(
+                f"windows of {kernel[i]} elements on an axis of {x.shape[2 + i]}: the sizes of windows are constants in "
+                "ONNX, unless a window is the whole axis; unfold() and reduce instead"
+            )
+        for numbers in (kernel, *others):
+            numbers[i] = 1
+    return g.reduce(op_type, x, [2 + i for i in axes], keepdims=True)
+
+
 # -- maxima -----------------------------------------------------------------------------------------
 # A window with a NaN is NaN in PyTorch; onnxruntime 1.32 takes the maximum of its numbers.
 
@@ -49,10 +67,12 @@ def _max_pool(
     both: bool,
 ) -> Any:
     kernel = per_axis(kernel, count)
-    strides = per_axis(stride, count) if stride != [] else kernel
+    strides = per_axis(stride, count) if stride != [] else list(kernel)
     pads, dilations = per_axis(padding, count), per_axis(dilation, count)
 
     def pool(x: Tensor) -> Any:
+        if not both and not any(pads):
+            x = _reduce_whole_axes(g, x, "ReduceMax", kernel, strides, dilations)
         sides = list(zip(x.shape[2:], kernel, strides, pads, dilations))
         partial = ceil_mode and any(pooled_size(*side) != pooled_size(*side, ceil_mode=True) for side in sides)
         after = _end_pads(sides) if partial else pads
@@ -177,10 +197,12 @@ def _register_avg_pool(count: int) -> None:
         """avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False,
         bool count_include_pad=True, int? divisor_override=None) -> Tensor"""
         kernel = per_axis(kernel_size, count)
-        strides = per_axis(stride, count) if stride != [] else kernel
+        strides = per_axis(stride, count) if stride != [] else list(kernel)
         pads = per_axis(padding, count)
 
         def pool(x: Tensor) -> Tensor:
+            if divisor_override is None and not any(pads):
+                x = _reduce_whole_axes(g, x, "ReduceMean", kernel, strides)
             return _avg_pool(g, x, kernel, strides, pads, ceil_mode, count_include_pad, divisor_override)
 
         return _batched(g, self, count, pool)

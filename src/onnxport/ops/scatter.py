@@ -210,7 +210,7 @@ def select_scatter(g: Builder, self: Tensor, src: Tensor, dim: int, index: Size)
         index = index + self.shape[dim]
     if not sizes.known_ge(index, 0):
         return _write_view(g, "aten::select", self, src, dim, index)
-    return write_slice(g, self, new, dim, index, None)
+    return write_slice(g, self, new, dim, index, index + 1)
 
 
 @lowering("aten::diagonal_scatter")
