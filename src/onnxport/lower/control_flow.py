@@ -54,9 +54,10 @@ class Frame:
     def finish(self, ev: Evaluator, results: list[Any]) -> None:
         """Keep what the body left, then undo it."""
         self.results = results
-        holders = list(self.journal.before)
-        self.snapshot = Snapshot(ev, [*results, *holders])
-        self.written = {h: h for h in holders}
+        self.snapshot = Snapshot(ev, results)
+        while len(self.written) < len(self.journal.before):  # reading one may bring another up to date
+            self.written = {holder: holder for holder in self.journal.before}
+            self.snapshot.take(ev, list(self.written))
         self.journal.undo()
 
     def discard(self) -> None:
@@ -417,14 +418,12 @@ class Loop:
             return None, True
         total: Tensor | None = None
         for link in ref.root.links:
-            if link.target is parameter and ref.root is ref:
-                total = link.condition if total is None else self.g.op("Or", total, link.condition)
-            elif link.target.root is parameter.root:
+            inner, unclear = self._still(link.target, parameter)
+            if unclear or (inner is not None and ref.root is not ref):
                 return None, True
-            else:
-                inner, unclear = self._still(link.target, parameter)
-                if unclear or inner is not None:
-                    return None, True
+            if inner is not None:
+                both = self.g.op("And", link.condition, inner)
+                total = both if total is None else self.g.op("Or", total, both)
         return total, any(r is parameter.root for r in ref.root.rivals)
 
     def _check_writes(self, values: list[Any], results: list[Any]) -> None:

@@ -99,9 +99,10 @@ class Snapshot:
         self.tensors: dict[Ref, Tensor] = {}
         self.cells: dict[Cell, Any] = {}
         self.unsure: dict[Ref | Cell, str] = {}
-        self._take(ev, values)
+        self.take(ev, values)
 
-    def _take(self, ev: Evaluator, value: Any) -> None:
+    def take(self, ev: Evaluator, value: Any) -> None:
+        """Keep the content of references and cells in a value."""
         if isinstance(value, Ref):
             if value not in self.tensors:
                 if value.root.unsure:
@@ -114,16 +115,16 @@ class Snapshot:
                     self.unsure[value] = value.unsure
                 else:
                     self.cells[value] = value.content
-                    self._take(ev, value.content)
+                    self.take(ev, value.content)
         elif isinstance(value, (list, tuple)):
             for part in value:
-                self._take(ev, part)
+                self.take(ev, part)
         elif isinstance(value, dict):
-            self._take(ev, list(value.values()))
+            self.take(ev, list(value.values()))
         elif isinstance(value, Maybe):
-            self._take(ev, value.value)
+            self.take(ev, value.value)
         elif isinstance(value, Appending):
-            self._take(ev, value.items)
+            self.take(ev, value.items)
 
 
 def start(value: Any) -> Template:

@@ -3,8 +3,8 @@
 Rules: a method takes Python facts (axes, sizes, numbers) and tensors, and hides which opset takes them how.
 A missing op is spelled out in older ones here, once for all callers. Numbers next to a tensor become constants
 of the tensor's dtype; promotion is the caller's business. Each file holds one kind of words and builds on those of
-the file before it: base, elementwise, transcendental, layout, creation, reduction, spatial, indexing, resampling. Source of the signatures: the ONNX
-operator specification, https://onnx.ai/onnx/operators/.
+the file before it: base, elementwise, transcendental, layout, creation, reduction, spatial, indexing, early, resampling.
+Source of the signatures: the ONNX operator specification, https://onnx.ai/onnx/operators/.
 """
 
 from __future__ import annotations

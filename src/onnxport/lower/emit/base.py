@@ -85,6 +85,23 @@ class Words:
     def require(self, opset: int, what: str) -> None:
         raise NotImplementedError
 
+    # How the earliest opsets spell an op that they lack: see `early`.
+
+    def counted(self, count: Size) -> Tensor:
+        raise NotImplementedError
+
+    def tiled(self, x: Tensor, target: Sequence[Size]) -> Tensor:
+        raise NotImplementedError
+
+    def chosen(self, condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def picked_slice(self, x: Tensor, start: Size, end: Size, axis: int, step: int) -> Tensor:
+        raise NotImplementedError
+
+    def padded(self, x: Tensor, pads: Sequence[Size], mode: str, value: Number | Tensor) -> Tensor:
+        raise NotImplementedError
+
 
 def _plain(value: Any) -> Any:
     """An attribute as ONNX has it."""

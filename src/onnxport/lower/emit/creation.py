@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+from ... import dims as sizes
 from ...dims import Dim, Size
 from ..values import Number, Scalar, Tensor
 from .layout import LayoutWords
@@ -45,11 +46,16 @@ class CreationWords(LayoutWords):
         if self.opset >= 11:
             result = self.op("Range", self.size(start), self.size(end), self.size(step))
             return self.cast(result, dtype)
+        count = -((start - end) // step)
+        positions = self._positions(count if sizes.known_ge(count, 0) else sizes.maximum(count, 0))
         if step != 1:
-            self.require(11, "Range with a step")
-        # The positions of a vector of ones are the numbers wanted.
-        ones = self.full([end - start], 1, torch.float32)
-        self.require(9, "Range over a size known only at run time")
-        positions = self.squeeze(self.op("NonZero", ones), [0])
-        positions.dims = (end - start,)
-        return self.cast(positions if start == 0 else self.add(positions, start), dtype)
+            positions = self.mul(positions, step)
+        return self.cast(positions if start == 0 else self.add(positions, self.size(start)), dtype)
+
+    def _positions(self, count: Size) -> Tensor:
+        """0, 1, ... below a size, without Range: the places of as many ones."""
+        if self.opset < 9:
+            return self.counted(count)
+        positions = self.squeeze(self.op("NonZero", self.full([count], 1, torch.float32)), [0])
+        positions.dims = (count,)
+        return positions

@@ -134,7 +134,7 @@ class ElementwiseWords(Words):
             return self.or_(self.and_(condition, a), self.and_(self.not_(condition), b))
         if self.opset < 9 and not (condition.is_constant and a.is_constant and b.is_constant):
             if not is_integer(a.dtype):
-                self.require(9, "Where")
+                return self.chosen(condition, a, b)
             chosen = self.cast(condition, a.dtype)
             return self.add(self.mul(chosen, a), self.mul(self.sub(1, chosen), b))
         result = self.op("Where", condition, a, b)

@@ -55,8 +55,13 @@ class IndexWords(SpatialWords):
 
     def gather_nd(self, x: Tensor, indices: Tensor) -> Tensor:
         """`result[i] = x[indices[i, 0], indices[i, 1], ...]`, over the first axes of x."""
-        self.require(11, "GatherND")
-        return self.op("GatherND", x, indices)
+        if self.opset >= 11:
+            return self.op("GatherND", x, indices)
+        depth = indices.shape[-1]
+        assert isinstance(depth, int)
+        columns = [self.gather(indices, i, indices.rank - 1) for i in range(depth)]
+        rows = self.reshape(x, [sizes.product(x.shape[:depth]), *x.shape[depth:]])
+        return self.gather(rows, self.linear(columns, x.shape[:depth]), 0)
 
     def nonzero(self, x: Tensor) -> Tensor:
         """Positions of what isn't zero, in order: [rank of x, their number]."""

@@ -10,7 +10,6 @@ import torch
 from ... import dims as sizes
 from ...dims import Dim, Size
 from ...dtypes import to_numpy
-from ...errors import LoweringError
 from ..values import Scalar, Tensor
 from .base import INT64_MAX, Input
 from .transcendental import TranscendentalWords
@@ -81,7 +80,8 @@ class LayoutWords(TranscendentalWords):
         target = tuple(target)
         if x.dims == target:
             return x
-        self.require(8, "Expand")
+        if self.opset < 8:
+            return self.tiled(x, target)
         spec = list(target)
         offset = len(target) - x.rank
         for i, d in enumerate(target):  # a size that x has itself needn't be computed
@@ -112,22 +112,13 @@ class LayoutWords(TranscendentalWords):
         if self.opset >= 10:
             result = self.op("Slice", x, list(starts), list(ends), list(axes), *([steps] if set(steps) != {1} else []))
         else:
-            if any(s != 1 for s in steps):
-                self.require(10, "Slice with a step")
-            if not all(isinstance(s, int) for s in [*starts, *ends]):
-                return self._dynamic_slice(x, starts, ends, axes)
+            if any(s != 1 for s in steps) or not all(isinstance(s, int) for s in [*starts, *ends]):
+                for start, end, axis, step in zip(starts, ends, axes, steps):
+                    x = self.picked_slice(x, start, end, axis, step)
+                return x
             result = self.op("Slice", x, starts=list(starts), ends=list(ends), axes=list(axes))
         assert isinstance(result, Tensor)
         return result
-
-    def _dynamic_slice(self, x: Tensor, starts: Sequence[Size], ends: Sequence[Size], axes: Sequence[int]) -> Tensor:
-        """Slice with computed bounds where the op takes only constants: gather a range."""
-        for start, end, axis in zip(starts, ends, axes):
-            size = x.shape[axis]
-            low = _bound(start, size)
-            high = sizes.minimum(_bound(end, size), size) if end != INT64_MAX else size
-            x = self.op("Gather", x, self.range(low, high), axis=axis)
-        return x
 
     def gather(self, x: Tensor, indices: Tensor | int, axis: int) -> Tensor:
         """Entries of x along an axis; a Python int drops the axis."""
@@ -157,25 +148,12 @@ class LayoutWords(TranscendentalWords):
             fill = None if value is None or mode != "constant" else self.scalar(value, x.dtype)
             result = self.op("Pad", x, list(pads), fill, mode=mode)
         else:
-            if not all(isinstance(p, int) for p in pads):
-                self.require(11, "Pad by sizes known only at run time")
-            number = None if value is None or isinstance(value, (Tensor, Scalar)) else float(value)  # type: ignore[arg-type]
-            if isinstance(value, (Tensor, Scalar)):
-                self.require(11, "Pad with a value known only at run time")
+            if not all(isinstance(p, int) for p in pads) or isinstance(value, (Tensor, Scalar, Dim)):
+                return self.padded(x, pads, mode, 0 if value is None else value)
+            number = None if value is None else float(value)
             result = self.op("Pad", x, pads=list(pads), mode=mode, value=number)
         assert isinstance(result, Tensor)
         return result
-
-
-def _bound(position: Size, size: Size) -> Size:
-    """A slice bound counted from the front."""
-    low = sizes.lower_bound(position)
-    if low is not None and low >= 0:
-        return position
-    high = sizes.upper_bound(position)
-    if high is not None and high < 0:
-        return size + position
-    raise LoweringError(f"whether the slice bound {position} is negative is known only at run time")
 
 
 def _running(lengths: Sequence[Size]) -> list[Size]:

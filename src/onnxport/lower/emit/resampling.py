@@ -9,10 +9,10 @@ import torch
 
 from ...dims import Size
 from ..values import Tensor
-from .indexing import IndexWords
+from .early import EarlyWords
 
 
-class ResamplingWords(IndexWords):
+class ResamplingWords(EarlyWords):
     """Resampling of images and volumes."""
 
     def resize(
