@@ -24,6 +24,8 @@ CASES = [
     case("index", lambda x, i: x[i], c64(4, 3), torch.tensor([3, 0, 1])),
     case("equal", lambda x, y: (x == y, x != x), c64(2, 3), c64(2, 3)),
     case("where", lambda x, y: torch.where(x.real > 0, x, y), c64(2, 3), c64(2, 3)),
+    case("of_real", lambda x: (torch.real(x), torch.angle(x), x.conj()), torch.tensor([1.0, -2.0, -0.0, float("nan")])),
+    case("of_integers", lambda x: (torch.angle(x), torch.conj_physical(x)), torch.tensor([1, -2, 0])),
     case("constant", lambda x: x * torch.tensor([1 + 2j, 3j, -1.0]), c64(2, 3)),
     case("rotary", lambda x, f: torch.view_as_real(torch.view_as_complex(x.reshape(2, 4, 3, 2)) * f).flatten(2), f32(2, 4, 6), c64(4, 3)),
 ]  # fmt: skip

@@ -24,6 +24,7 @@ TRANSFORMS = [
     *[case(f"{name}_s", call(name, s=(3, 6), dim=(0, 2), norm="ortho"), example(2, 4, 5), **LOOSE)
       for name, example in (("fftn", f32), ("ifftn", c64), ("rfftn", f32), ("irfftn", c64), ("hfftn", c64), ("ihfftn", f32))],
     case("integers", torch.fft.fft, i64(2, 4), **LOOSE),
+    case("integers_to_real", torch.fft.irfft, i64(2, 4), **LOOSE),
     case("double", torch.fft.rfft, f64(2, 9)),
     case("fftshift", lambda x: torch.fft.fftshift(x, dim=0), f32(5, 3), dynamic=N),
     case("ifftshift", torch.fft.ifftshift, c64(5, 4)),

@@ -109,6 +109,20 @@ def to(g: Builder, self: Any, *rest: Any) -> Tensor:
     return g.cast(both(g, self)[0], target)  # the imaginary part is dropped, as PyTorch does
 
 
+@lowering("aten::real", "aten::conj_physical", "aten::_conj_physical")
+def same_real(g: Builder, self: Tensor) -> Tensor:
+    """real(Tensor(a) self) -> Tensor(a), of a tensor that is real already"""
+    return self
+
+
+@lowering("aten::angle")
+def angle_of_real(g: Builder, self: Tensor) -> Tensor:
+    """angle(Tensor self) -> Tensor, of a tensor that isn't complex: 0, or pi where it is negative"""
+    x = self if self.is_float else g.cast(self, torch.get_default_dtype())
+    turned = g.where(g.less(x, 0.0), g.const(np.pi, x.dtype), g.const(0, x.dtype))
+    return g.where(g.isnan(x), x, turned) if self.is_float else turned
+
+
 # -- arithmetic -----------------------------------------------------------------------------------
 
 

@@ -170,7 +170,8 @@ def _complex_to_real(
     g: Builder, x: Tensor, s: Sequence[Size] | None, dim: Sequence[int] | None, norm: str | None, inverse: bool = True
 ) -> Tensor:
     """The transform of half a spectrum, whose other half is the conjugate, to real numbers."""
-    a, b = both(g, x)
+    real, imag = _parts(g, x)
+    a, b = real, g.full(real.shape, 0, real.dtype) if imag is None else imag
     axes = _axes(a.rank, s, dim)
     wanted = list(s) if s is not None else [-1] * len(axes)
     for axis, length in zip(axes[:-1], wanted):
