@@ -1,0 +1,123 @@
+"""Messages are part of the interface: they name the operator, its types, the module, the source line and a way out."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import torch
+
+import onnxport
+from onnxport.errors import LoweringError, OpsetError, SymbolicValueError, UnsupportedOperatorError
+
+
+@torch.library.custom_op("messages::warp", mutates_args=())
+def warp(x: torch.Tensor) -> torch.Tensor:
+    return x.clone()
+
+
+@torch.library.custom_op("messages::bend", mutates_args=())
+def bend(x: torch.Tensor) -> torch.Tensor:
+    return x.clone()
+
+
+class Encoder(torch.nn.Module):
+    def forward(self, x):
+        return torch.ops.messages.warp(x)
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder = Encoder()
+
+    def forward(self, x):
+        return torch.ops.messages.bend(self.encoder(self.encoder(x)) + 1)
+
+
+def message(error, model, *args, **options) -> str:
+    with pytest.raises(error) as caught:
+        onnxport.export(model, args, **options)
+    return str(caught.value)
+
+
+def test_unsupported_operators_are_all_listed_with_places_and_a_way_out():
+    text = message(UnsupportedOperatorError, Model(), torch.randn(2), opset_version=13)
+    lines = text.splitlines()
+    assert lines[0] == "no conversion to ONNX opset 13 for 2 kind(s) of operator:"
+    assert "  messages::warp (2x)" in lines
+    assert "  messages::bend (1x)" in lines
+    assert re.search(r"^    at encoder \(.*test_messages.py:\d+\)$", text, re.M)
+    assert re.search(r"^    at the model itself \(.*test_messages.py:\d+\)$", text, re.M)
+    assert lines[-1].startswith("Register a symbolic function (onnxport.register_custom_op_symbolic) for messages::")
+
+
+def test_unsupported_operators_can_be_read_by_programs():
+    with pytest.raises(UnsupportedOperatorError) as caught:
+        onnxport.export(Model(), torch.randn(2))
+    assert {(u.op, u.count) for u in caught.value.unsupported} == {("messages::warp", 2), ("messages::bend", 1)}
+
+
+def test_an_operator_that_needs_a_newer_opset_says_which():
+    text = message(
+        OpsetError, torch.nn.Dropout().train(), torch.randn(2), opset_version=9, training=onnxport.TrainingMode.TRAINING
+    )
+    lines = text.splitlines()
+    assert re.fullmatch(r"aten::dropout at the model itself \(.*\)", lines[0])
+    assert lines[1].strip() == "input float32[2]   p 0.5   train True"
+    assert lines[2].strip().endswith("needs opset 12, the export is at 9; try opset_version=12")
+
+
+def test_an_operator_that_refuses_names_types_place_and_reason():
+    class Refuses(torch.nn.Module):
+        def forward(self, x):
+            return torch.ops.messages.warp(x)
+
+    def symbolic(g, x):
+        return g.op("NoSuchOperator", x)
+
+    onnxport.register_custom_op_symbolic("messages::warp", symbolic, 9)
+    try:
+        text = message(LoweringError, Refuses(), torch.randn(2, 3))
+    finally:
+        onnxport.unregister_custom_op_symbolic("messages::warp", 9)
+    assert re.match(r"messages::warp at the model itself \(.*test_messages.py:\d+\)\n  x float32\[2, 3\]", text)
+    assert "NoSuchOperator" in text
+
+
+def test_a_symbolic_function_that_refuses_a_value_shows_it():
+    error = SymbolicValueError("must be constant", "%x")
+    assert str(error) == "must be constant  [caused by the value %x]"
+    assert error.value == "%x"
+
+
+@pytest.mark.parametrize(
+    "options, text",
+    [
+        ({"opset_version": 6}, "opset_version 6 is not supported: the installed onnx allows 7 to"),
+        ({"training": "eval"}, "training must be a TrainingMode, not 'eval'"),
+        ({"input_names": "x"}, "input_names must be a list of strings, not 'x'"),
+        ({"input_names": ["a", "a"]}, "input_names has 'a' more than once"),
+        ({"dynamic_axes": {"x": 5}}, "dynamic_axes['x'] must be a dict {axis: label} or a list of axes, not 5"),
+        ({"custom_opsets": {"d": 0}}, "custom_opsets['d'] must be at least 1, not 0"),
+        (
+            {"export_modules_as_functions": True, "opset_version": 14},
+            "export_modules_as_functions needs opset_version >= 15",
+        ),
+    ],
+)
+def test_a_wrong_argument_says_which_and_what_is_right(options, text):
+    assert text in message((TypeError, ValueError), torch.nn.ReLU(), torch.randn(2), **options)
+
+
+def test_arguments_that_do_not_fit_show_the_signature():
+    class Three(torch.nn.Module):
+        def forward(self, x, y, *, z):
+            return x + y + z
+
+    text = message(TypeError, Three(), torch.randn(2))
+    assert "args don't fit forward(x, y, *, z)" in text
+
+
+def test_what_is_no_model_is_named():
+    assert "not int" in message(TypeError, 5, torch.randn(2))
