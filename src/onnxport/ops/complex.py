@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+import torch
+
 from ..dtypes import from_scalar_type, real_of
 from ..errors import LoweringError
 from ..lower.builder import Builder
