@@ -48,7 +48,7 @@ def draw(choose: Choose, *, statements: int, control: bool) -> str:
     draft.shapes |= {"a": (3, 4), "b": (3, 4)}
     for _ in range(statements):
         statement(draft, 1, control)
-    names = [n for n in draft.shapes]
+    names = list(draft.shapes)
     draft.write(f"return {', '.join(names)}", 1)
     return "\n".join(draft.lines) + "\n"
 

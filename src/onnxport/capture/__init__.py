@@ -26,7 +26,7 @@ def capture(model: Any, args: Any, kwargs: Mapping[str, Any] | None, options: Op
         return read(model)
     positional, named = normalize(args, kwargs)
     if isinstance(model, (torch.jit.ScriptModule, torch.jit.ScriptFunction)):
-        return torchscript.read(model, positional, named)
+        return torchscript.read(model, positional, named, len(options.input_names))
     if not isinstance(model, torch.nn.Module) and not callable(model):
         raise TypeError(
             f"model must be an nn.Module, a scripted module or function, or an ExportedProgram, not {type(model).__name__}"

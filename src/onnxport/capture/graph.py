@@ -18,7 +18,7 @@ from ..program.schema import parse
 from . import bools
 
 # Frames in these folders are not the user's.
-_INNER = (os.path.dirname(torch.__file__) + os.sep, os.path.dirname(os.path.dirname(__file__)) + os.sep)
+INNER = (os.path.dirname(torch.__file__) + os.sep, os.path.dirname(os.path.dirname(__file__)) + os.sep)
 _FRAME = re.compile(
     r"^(?:File \"(?P<file3>.+?)\", line (?P<line3>\d+)"
     r"|(?P<file>.+?)(?:\((?P<line>\d+)\)|:(?P<line2>\d+):\d+)(?:: (?P<function>.*))?)$"
@@ -173,7 +173,7 @@ def location(scope: str, source: str) -> Location:
     """
     frames = [m for m in map(_FRAME.match, (line.strip() for line in source.splitlines())) if m]
     for match in frames:
-        if not (match["file"] or match["file3"]).startswith(_INNER):
+        if not (match["file"] or match["file3"]).startswith(INNER):
             return _location(scope, match, source)
     return _location(scope, frames[0], source) if frames else Location(scope)
 

@@ -2,7 +2,8 @@
 
 Inputs of the model, in order: each argument of `forward` as it is given in the example. A tuple is its elements, a
 dict its values in the order of the example, a `List[Tensor]` one sequence; ints, floats and bools are 0-d tensors,
-live in the exported model. An argument that is None, a string or a device is a constant.
+live in the exported model. An argument that is None, a string or a device is a constant. A `List[Tensor]` is as many
+inputs as the example has tensors, instead, if `input_names` has that many names: its length is then a constant.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from .weights import named_weights
 _NUMBERS = {bool: "bool", int: "int", float: "float"}
 
 
-def read(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Program:
+def read(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], names: int = 0) -> Program:
     """The program of a `ScriptModule` or `ScriptFunction`. The user's model isn't touched."""
     module = isinstance(model, torch.jit.ScriptModule)
     callee = _forward(model) if module else model
@@ -38,8 +39,9 @@ def read(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Progra
     arguments = bind(callee.schema, args, kwargs, skip=1 if module else 0)
     block = Block()
     inputs: list[Input] = []
+    flat = _names_each_tensor(arguments, names)
     for value, (name, example) in zip(parameters, arguments):
-        structure = _structure(name, example, value.type().annotation_str, inputs, block.nodes)
+        structure = _structure(name, example, value.type().annotation_str, inputs, block.nodes, flat)
         reader.operands[value] = structure
     reader.nodes(graph, block.nodes)
     block.returns = [reader.operands[v] for v in graph.outputs()]
@@ -173,7 +175,20 @@ class Default:
         self.value = value
 
 
-def _structure(name: str, example: Any, type: str, inputs: list[Input], nodes: list[Node]) -> Operand:
+def _names_each_tensor(arguments: list[tuple[str, Any]], names: int) -> bool:
+    """Whether there are too many names for lists of tensors as one input each, and enough for their tensors."""
+    counts = []
+    for flat in (False, True):
+        inputs: list[Input] = []
+        for name, example in arguments:
+            _structure(name, example, "", inputs, [], flat)
+        counts.append(len(inputs))
+    return counts[0] < names <= counts[1]
+
+
+def _structure(
+    name: str, example: Any, type: str, inputs: list[Input], nodes: list[Node], flat: bool = False
+) -> Operand:
     """The operand that stands for an argument; its tensors and numbers become inputs of the program."""
     if isinstance(example, Default):
         return example.value
@@ -184,19 +199,19 @@ def _structure(name: str, example: Any, type: str, inputs: list[Input], nodes: l
         number = float(example) if type == "float" else example
         return _input(name, "float" if type == "float" else _NUMBERS[example.__class__], number, inputs)
     if isinstance(example, Mapping):
-        parts = [_structure(f"{name}.{k}", v, "", inputs, nodes) for k, v in example.items()]
-        flat = [x for pair in zip(example, parts) for x in pair]
-        return _construct("prim::DictConstruct", f"{name}", flat, nodes)
+        parts = [_structure(f"{name}.{k}", v, "", inputs, nodes, flat) for k, v in example.items()]
+        entries = [x for pair in zip(example, parts) for x in pair]
+        return _construct("prim::DictConstruct", name, entries, nodes)
     if isinstance(example, tuple) and not type.startswith("List["):
-        parts = [_structure(f"{name}.{i}", v, "", inputs, nodes) for i, v in enumerate(example)]
+        parts = [_structure(f"{name}.{i}", v, "", inputs, nodes, flat) for i, v in enumerate(example)]
         return _construct("prim::TupleConstruct", name, parts, nodes)
     if isinstance(example, (list, tuple)):
         kinds = {x.__class__ for x in example}
-        if example and all(isinstance(x, torch.Tensor) for x in example):
+        if example and all(isinstance(x, torch.Tensor) for x in example) and not flat:
             return _input(name, "List[Tensor]", [x.detach().clone() for x in example], inputs)
         if example and kinds <= set(_NUMBERS):
             return _input(name, f"List[{_NUMBERS[next(iter(kinds))]}]", list(example), inputs)
-        parts = [_structure(f"{name}.{i}", v, "", inputs, nodes) for i, v in enumerate(example)]
+        parts = [_structure(f"{name}.{i}", v, "", inputs, nodes, flat) for i, v in enumerate(example)]
         return _construct("prim::ListConstruct", name, parts, nodes)
     return example
 

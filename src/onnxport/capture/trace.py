@@ -10,16 +10,18 @@ from typing import Any
 
 import torch
 
+from ..errors import OnnxExporterWarning
 from ..program import Block, Program, Value
 from ..program.ir import Input, Weight
 from . import bools
 from .graph import GraphReader
 from .inputs import flatten, flatten_outputs
 from .modes import SizeArithmetic
-from .scopes import CallNames, CallPath
-from .tracer_flags import tracer_flags
 from .parts import Parts
+from .pitfalls import Pitfalls
+from .scopes import CallNames, CallPath
 from .torchscript import Attributes
+from .tracer_flags import tracer_flags
 from .weights import named_weights
 
 _LOG = logging.getLogger("onnxport")
@@ -50,11 +52,31 @@ def trace(
 
     weights = list(named.items())
     parts = Parts(model)
-    with torch.no_grad(), tracer_flags(), _module_scopes(model, parts), _quiet(), SizeArithmetic():
+    pitfalls = _pitfalls(len(leaves), parts) if resize is None else contextlib.nullcontext()
+    with torch.no_grad(), tracer_flags(), _module_scopes(model, parts), _quiet(), SizeArithmetic(), pitfalls:
         graph, inputs = _record(run, leaves, [tensor for _, tensor in weights], model, parts)
+    counters = arguments.counters()
+    if counters and resize is None:
+        warnings.warn(
+            f"{', '.join(counters[:4])}{', ...' if len(counters) > 4 else ''}: the model counts this number on, but it "
+            "is a constant of the exported model; make it a tensor to have it as an input",
+            OnnxExporterWarning,
+            stacklevel=2,
+        )
     program = _program(graph, model, arguments.names, inputs, weights, output_names, parts)
     program.arguments = arguments.parameters
     return program
+
+
+def _pitfalls(arguments: int, parts: Parts) -> Pitfalls:
+    first = 0 if parts.module is None else 1
+
+    def is_argument(value: Any) -> bool:
+        state: Any = torch._C._get_tracing_state()
+        given = list(state.graph().inputs())[first : first + arguments]
+        return any(value.debugName() == x.debugName() for x in given)
+
+    return Pitfalls(is_argument)
 
 
 def _record(

@@ -1,0 +1,85 @@
+"""Warns where a trace makes a constant of what depends on the inputs' values: `.item()`, `if x.sum() > 0`, numpy."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from ..errors import OnnxExporterWarning
+from .graph import INNER
+
+_TAKES: dict[Any, str] = {
+    torch.Tensor.item: "a Python number",
+    torch.Tensor.__int__: "a Python int",
+    torch.Tensor.__index__: "a Python int",
+    torch.Tensor.__float__: "a Python float",
+    torch.Tensor.__bool__: "a Python bool, as an `if` does",
+    torch.Tensor.tolist: "a Python list",
+    torch.Tensor.numpy: "a numpy array",
+    torch.Tensor.__array__: "a numpy array",
+}
+# How far back the trace is followed to an input.
+_LIMIT = 5000
+
+
+class Pitfalls(TorchFunctionMode):
+    """While a model is traced: one warning for each source line that takes the value of a tensor out of the trace.
+
+    Args:
+        is_argument: whether a `torch._C.Value` of the graph's inputs is an argument of the model, no weight.
+    """
+
+    def __init__(self, is_argument: Callable[[Any], bool]) -> None:
+        super().__init__()
+        self.is_argument = is_argument
+        self.seen: set[str] = set()
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        what = _TAKES.get(func)
+        if what is not None and torch._C._get_tracing_state() and self._is_live(args[0]):
+            place = _place()
+            if place not in self.seen:
+                self.seen.add(place)
+                warnings.warn(
+                    f"{place} takes the value of a tensor as {what}: in the exported model it is a constant, that of the "
+                    "example. Compute with tensors (torch.where for an `if`), or script that part of the model "
+                    "(torch.jit.script), which keeps its ifs and loops",
+                    OnnxExporterWarning,
+                    stacklevel=2,
+                )
+        return func(*args, **(kwargs or {}))
+
+    def _is_live(self, tensor: torch.Tensor) -> bool:
+        """Whether a tensor depends on the content of an argument, not on sizes and constants alone."""
+        pending: list[Any] = [torch._C._get_value_trace(tensor)]  # type: ignore[attr-defined]
+        seen: set[str] = set()
+        while pending and len(seen) < _LIMIT:
+            value = pending.pop()
+            name = value.debugName()
+            if name in seen:
+                continue
+            seen.add(name)
+            node = value.node()
+            kind = node.kind()
+            if kind == "prim::Param":
+                if self.is_argument(value):
+                    return True
+            elif kind not in ("aten::size", "aten::numel", "prim::shape", "prim::Constant"):
+                pending.extend(node.inputs())
+        return bool(pending)
+
+
+def _place() -> str:
+    """The innermost line that is the user's."""
+    frame: Any = sys._getframe(2)
+    while frame.f_back is not None and (frame.f_code.co_filename + os.sep).startswith(INNER):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
