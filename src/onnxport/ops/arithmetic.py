@@ -182,13 +182,11 @@ def floor_divide(g: Builder, self: Any, other: Any) -> Tensor:
 
 def _float_floor_divide(g: Builder, a: Tensor, b: Tensor) -> Tensor:
     """Like Python's: of the exact quotient, which the rounded one may exceed (1 // 0.1 is 9)."""
-    if g.opset < 10:
-        return g.floor(g.div(a, b))
-    rest = g.op("Mod", a, b, fmod=1)
+    rest = g.fmod(a, b)
     quotient = g.div(g.sub(a, rest), b)
     lower = g.and_(g.not_(g.equal(rest, 0)), g.op("Xor", g.less(rest, 0), g.less(b, 0)))
     # (a - rest) / b is whole but for rounding
-    whole = g.sub(g.op("Round", quotient) if g.opset >= 11 else g.floor(g.add(quotient, 0.5)), g.cast(lower, a.dtype))
+    whole = g.sub(g.round(quotient), g.cast(lower, a.dtype))
     return g.where(g.equal(b, 0), g.div(a, b), whole)
 
 
@@ -200,9 +198,7 @@ def remainder(g: Builder, self: Any, other: Any) -> Tensor:
         a, b = (g.cast(x, torch.int64) if x.dtype == torch.bool else x for x in (a, b))
         known = on_sizes(g, operator.mod, a, b)
         return g.floor_divmod(a, b, truncates=not a.dtype.is_signed)[1] if known is None else known
-    if g.opset < 10:
-        return g.sub(a, g.mul(b, g.floor(g.div(a, b))))
-    rest = g.op("Mod", a, b, fmod=1)
+    rest = g.fmod(a, b)
     differs = g.and_(g.not_(g.equal(rest, 0)), g.op("Xor", g.less(rest, 0), g.less(b, 0)))
     return g.where(differs, g.add(rest, b), rest)
 
@@ -211,10 +207,9 @@ def remainder(g: Builder, self: Any, other: Any) -> Tensor:
 def fmod(g: Builder, self: Any, other: Any) -> Tensor:
     """fmod.Tensor(Tensor self, Tensor other) -> Tensor"""
     a, b = promoted(g, self, other)
-    if g.opset >= 10:
-        return g.op("Mod", a, b, fmod=1)
-    quotient = g.div(a, b)
-    return g.sub(a, g.mul(b, g.trunc(quotient) if a.is_float else quotient))
+    if a.is_float:
+        return g.fmod(a, b)
+    return g.op("Mod", a, b, fmod=1) if g.opset >= 10 else g.sub(a, g.mul(b, g.div(a, b)))
 
 
 @lowering("aten::reciprocal")

@@ -88,7 +88,7 @@ def repeat_interleave(g: Builder, repeats: Tensor, output_size: Size | None = No
     most = g.int_of(g.reduce("ReduceMax", g.concat([counts, g.ints([0])], 0), [0]), "repeats")
     mask = g.less(g.range(0, sizes.maximum(most, 0)), g.unsqueeze(counts, [1]))
     g.require(9, "repeat_interleave with counts known only at run time")
-    rows = g.gather(g.op("NonZero", mask), 0, 0)
+    rows = g.gather(g.nonzero(mask), 0, 0)
     if output_size is not None:
         rows.dims = (output_size,)
     return g.cast(rows, repeats.dtype)
@@ -232,7 +232,7 @@ def _triangle_indices(g: Builder, row: Size, col: Size, offset: int, number: int
     rows, columns = g.unsqueeze(g.range(0, row), [1]), g.sub(g.range(0, col), offset)
     mask = g.less_equal(rows, columns) if upper else g.less_equal(columns, rows)
     g.require(9, "indices of a triangle of a size known only at run time")
-    return g.cast(g.op("NonZero", mask), dtype)
+    return g.cast(g.nonzero(mask), dtype)
 
 
 __all__ = ["flip", "repeat"]

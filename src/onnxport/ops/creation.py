@@ -197,11 +197,16 @@ def sequence(g: Builder, start: Any, end: Any, step: Any, number: int | None) ->
         if not whole:
             positions = g.cast(g.range(0, count), torch.float64)
             return g.cast(g.add(g.mul(positions, step), start), dtype)
-    if whole and not any(isinstance(b, Tensor) for b in bounds) and isinstance(step, int):
+    if whole and isinstance(step, int):
+        start, end = [g.int_of(b, "bound") if isinstance(b, Tensor) else b for b in (start, end)]
         return g.range(start, end, step, dtype)
-    g.require(11, "arange with bounds known only at run time")
     kind = torch.int64 if whole else torch.float64
-    return g.cast(g.op("Range", *[_zero_d(g, b, kind) for b in bounds]), dtype)
+    first, last, gap = (_zero_d(g, b, kind) for b in bounds)
+    if g.opset >= 11:
+        return g.cast(g.op("Range", first, last, gap), dtype)
+    room = g.div(*[g.cast(x, torch.float64) for x in (g.sub(last, first), gap)])
+    count = g.int_of(g.cast(g.extremum("Max", g.ceil(room), 0), torch.int64), minimum=0)
+    return g.cast(g.add(g.mul(g.cast(g.range(0, count), kind), gap), first), dtype)
 
 
 def _zero_d(g: Builder, value: Any, dtype: torch.dtype) -> Tensor:

@@ -26,13 +26,7 @@ def cumsum(g: Builder, self: Tensor, dim: int, dtype: int | None = None) -> Tens
     """cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"""
     x = _accumulated(g, self, dtype)
     dim = wrap(dim, x.rank)
-    if x.rank == 0:
-        return x
-    if g.opset >= 11:
-        return g.op("CumSum", x, g.const(dim, torch.int64))
-    last = x.rank - 1
-    ones = g.cast(_until(g, x.shape[dim]), x.dtype)  # [to, from]
-    return g.swap(g.matmul(g.swap(x, dim, last), g.transpose(ones, [1, 0])), dim, last)
+    return g.cumsum(x, dim) if x.rank else x
 
 
 def _accumulated(g: Builder, x: Tensor, dtype: int | None) -> Tensor:

@@ -41,7 +41,7 @@ def pdist(g: Builder, self: Tensor, p: float = 2.0) -> Tensor:
         pairs = [g.const(i, torch.int64) for i in np.triu_indices(rows, 1)]
     else:
         positions = g.range(0, rows)
-        above = g.op("NonZero", g.less(g.unsqueeze(positions, [1]), g.unsqueeze(positions, [0])))
+        above = g.nonzero(g.less(g.unsqueeze(positions, [1]), g.unsqueeze(positions, [0])))
         pairs = [g.gather(above, i, 0) for i in range(2)]
     return vector_norm(g, g.sub(*[g.gather(self, i, 0) for i in pairs]), p, 1)
 

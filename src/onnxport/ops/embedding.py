@@ -219,8 +219,7 @@ def _bounds(g: Builder, lengths: Tensor | None, offsets: Tensor | None) -> tuple
     """Where segments begin and end, along the last axis."""
     if lengths is not None:
         lengths = g.cast(lengths, torch.int64)
-        g.require(11, "CumSum")
-        ends = g.op("CumSum", lengths, g.const(lengths.rank - 1, torch.int64))
+        ends = g.cumsum(lengths, -1)
         return g.sub(ends, lengths), ends
     assert offsets is not None
     offsets = g.cast(offsets, torch.int64)

@@ -66,19 +66,18 @@ def _swapped(g: Builder, order: Tensor, k: int, pivot: Tensor) -> Tensor:
     """Where row k and row `pivot` (for each batch) of a sequence of rows come from when they change places."""
     rows = g.range(0, order.shape[1])
     swap = g.where(g.equal(rows, k), pivot, g.where(g.equal(rows, pivot), k, rows))
-    return g.op("GatherElements", order, swap, axis=1)
+    return g.gather_elements(order, swap, 1)
 
 
 def _rows(g: Builder, x: Tensor, order: Tensor) -> Tensor:
     """The rows of each matrix in this order."""
     if known_eq(x.shape[2], 0):  # onnxruntime 1.32 takes an Expand to nothing for one that changes nothing
         return x
-    return g.op("GatherElements", x, g.expand(g.unsqueeze(order, [2]), x.shape), axis=1)
+    return g.gather_elements(x, g.expand(g.unsqueeze(order, [2]), x.shape), 1)
 
 
 def _factorized(g: Builder, a: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """LU with partial pivoting of `[batch, n, m]`: both triangles in one, the order of rows, and the pivots."""
-    g.require(11, "pivoting")
     n, m = _order(a)
     rows, columns = g.range(0, n), g.range(0, m)
     start = g.expand(g.unsqueeze(rows, [0]), [a.shape[0], n])
@@ -127,7 +126,7 @@ def slogdet(g: Builder, self: Tensor) -> tuple[Tensor, Tensor]:
     """slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)"""
     factors, _, pivots = _factorized(g, _as_batch(g, self))
     values = _diagonal(g, factors)
-    sign = g.reduce("ReduceProd", g.mul(g.op("Sign", values), _signs(g, pivots, self.dtype)), [1])
+    sign = g.reduce("ReduceProd", g.mul(g.sign(values), _signs(g, pivots, self.dtype)), [1])
     size = g.reduce("ReduceSum", g.op("Log", g.op("Abs", values)), [1])
     return g.reshape(sign, self.shape[:-2]), g.reshape(size, self.shape[:-2])
 

@@ -236,7 +236,7 @@ def _nll(
 def _picked(g: Builder, x: Tensor, classes: Tensor, axis: int) -> Tensor:
     """The entry of each class along an axis."""
     if g.opset >= 11:
-        return g.op("GatherElements", x, classes, axis=axis)
+        return g.gather_elements(x, classes, axis)
     numbers = g.unsqueeze(g.range(0, x.shape[axis]), range(1, x.rank - axis))
     return g.reduce("ReduceSum", g.where(g.equal(classes, numbers), x, 0), [axis], keepdims=True)
 
@@ -352,12 +352,11 @@ def multilabel_margin_loss(g: Builder, self: Tensor, target: Tensor, reduction: 
     x, labels = g.reshape(self, [rows, count]), g.reshape(target, [rows, count])
     # The labels of a row end at the first negative one: none before it is negative.
     ends = g.cast(g.less(labels, 0), torch.int32)
-    valid = g.equal(g.op("CumSum", ends, g.const(1, torch.int64)), 0)
-    g.require(11, "multilabel_margin_loss")
+    valid = g.equal(g.cumsum(ends, 1), 0)
     labels = g.where(valid, labels, 0)
     hits = g.and_(g.equal(g.unsqueeze(labels, [2]), g.range(0, count)), g.unsqueeze(valid, [2]))
     is_label = g.greater(g.reduce("ReduceMax", g.cast(hits, torch.int32), [1]), 0)
-    chosen = g.op("GatherElements", x, labels, axis=1)
+    chosen = g.gather_elements(x, labels, 1)
     excess = _positive(g, g.add(g.sub(g.unsqueeze(x, [1]), g.unsqueeze(chosen, [2])), 1))  # [row, label, class]
     counted = g.and_(g.unsqueeze(valid, [2]), g.unsqueeze(g.not_(is_label), [1]))
     loss = g.div(g.reduce("ReduceSum", g.where(counted, excess, 0), [1, 2]), g.scalar(count, x.dtype))

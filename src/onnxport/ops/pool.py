@@ -328,13 +328,11 @@ def _register_adaptive(count: int) -> None:
 @lowering("aten::max_unpool2d", "aten::max_unpool3d")
 def max_unpool(g: Builder, self: Tensor, indices: Tensor, output_size: list[Size], *_: Any) -> Tensor:
     """max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor"""
-    g.require(9, "max_unpool")
     lead = list(self.shape[: self.rank - len(output_size)])
     plane = product(output_size)
     zeros = g.full([*lead, plane], 0, self.dtype)
     shape = [*lead, product(self.shape[len(lead) :])]
-    op_type = "ScatterElements" if g.opset >= 11 else "Scatter"
-    flat = g.op(op_type, zeros, g.reshape(indices, shape), g.reshape(self, shape), axis=len(lead))
+    flat = g.scatter_elements(zeros, g.reshape(indices, shape), g.reshape(self, shape), len(lead))
     return g.reshape(flat, [*lead, *output_size])
 
 

@@ -112,7 +112,7 @@ def _pack(g: Builder, padded: Tensor, lengths: Tensor, total: Size | None = None
     length, batch, *features = padded.shape
     rows = g.reshape(padded, [length * batch, *features])
     inside = g.reshape(_mask(g, padded, lengths), [length * batch])
-    packed = g.op("Compress", rows, inside, axis=0)
+    packed = g.compress(rows, inside, 0)
     if total is not None:
         packed.dims = (total, *features)
     return Packed(packed, padded, lengths, clean)
@@ -122,9 +122,8 @@ def _packed(g: Builder, data: Tensor, batch_sizes: Tensor) -> Packed:
     """A packed tensor with its padded form, which is put together again if ops on `PackedSequence.data` lost it."""
     if isinstance(data, Packed):
         return data
-    g.require(11, "ops on the data of a packed sequence")
     batch = g.int_of(g.gather(batch_sizes, 0, 0), "batch")
-    first = g.op("CumSum", batch_sizes, g.const(0, torch.int64), exclusive=1)
+    first = g.cumsum(batch_sizes, 0, exclusive=True)
     row = g.unsqueeze(g.range(0, batch), [0])
     inside = g.less(row, g.unsqueeze(batch_sizes, [1]))
     positions = g.where(inside, g.add(g.unsqueeze(first, [1]), row), 0)

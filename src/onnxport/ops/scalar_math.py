@@ -71,7 +71,7 @@ _binary(["aten::mul"], operator.mul, lambda g, a, b: g.mul(a, b))
 _binary(["aten::div"], operator.truediv, lambda g, a, b: g.div(a, b), on_sizes=False)
 _binary(["aten::floordiv"], operator.floordiv, _floor_div)
 _binary(["aten::remainder"], operator.mod, _remainder)
-_binary(["aten::fmod"], math.fmod, lambda g, a, b: g.op("Mod", a, b, fmod=1), on_sizes=False)
+_binary(["aten::fmod"], math.fmod, lambda g, a, b: g.fmod(a, b), on_sizes=False)
 
 
 @lowering("aten::pow.int", "aten::pow.float", "aten::pow.int_float", "aten::pow.float_int", "aten::pow.Scalar_Scalar")
@@ -116,7 +116,7 @@ _rounding("floor", math.floor, "Floor")
 @lowering("aten::round.float", "aten::round.int", "aten::round.Scalar")
 def round_(g: Builder, a: Any) -> Number:
     """round.float(float a) -> float"""
-    return float(round(a)) if _known(a) else number_of(g, g.op("Round", *_floats(g, a)))
+    return float(round(a)) if _known(a) else number_of(g, g.round(*_floats(g, a)))
 
 
 @lowering("aten::neg.int", "aten::neg.float", "aten::neg.Scalar", "aten::neg.complex")
@@ -141,7 +141,8 @@ def _function(name: str, python: Callable[[float], Any], op_type: str | None = N
             return python(a)
         if op_type is None:
             raise LoweringError(f"math.{name} of a number known only at run time; compute it with a tensor")
-        return number_of(g, g.op(op_type, *_floats(g, a)))
+        word = getattr(g, op_type.lower())  # which older opsets spell out
+        return number_of(g, word(*_floats(g, a)))
 
 
 for _name, _type in {

@@ -20,9 +20,8 @@ def unique(
     g: Builder, self: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
 ) -> Found:
     """_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)"""
-    g.require(11, "Unique")
     flat = g.reshape(self, [self.numel])
-    if self.is_float:
+    if self.is_float or g.opset < 11:
         order, where = g.topk(flat, self.numel, 0, largest=False)
         values, inverse, counts = _runs(g, order, 0)
         inverse = g.scatter_elements(g.full([self.numel], 0, torch.int64), where, inverse, 0)
@@ -84,7 +83,6 @@ def unique_consecutive_along(
 
 def _runs(g: Builder, x: Tensor, dim: int) -> Found:
     """Runs of equal entries along an axis: the first of each, which run each entry is in, their lengths."""
-    g.require(11, "CumSum")
     size = x.shape[dim]
     after = g.slice(x, [1], [size], [dim])
     before = g.slice(x, [0], [-1], [dim])
@@ -95,7 +93,7 @@ def _runs(g: Builder, x: Tensor, dim: int) -> Found:
     starts = g.concat([g.full([sizes.minimum(size, 1)], True, torch.bool), changes], 0)
     starts.dims = (size,)
     values = g.compress(x, starts, dim)
-    inverse = g.sub(g.op("CumSum", g.cast(starts, torch.int64), g.const(0, torch.int64)), 1)
+    inverse = g.sub(g.cumsum(g.cast(starts, torch.int64), 0), 1)
     first = g.reshape(g.nonzero(starts), [values.shape[dim]])
     ends = g.concat([g.slice(first, [1], [values.shape[dim]], [0]), g.ints([size])], 0)
     if size == 0:

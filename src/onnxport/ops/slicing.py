@@ -47,18 +47,9 @@ def slice_(
     if first == 0 and last == INT64_MAX and step == 1:
         return self
     if not isinstance(step, int):
+        g.require(10, "a slice with a step known only at run time")
         return g.op("Slice", self, [first], [last], [axis], [step])
-    if step != 1 and g.opset < 10:
-        return g.gather(self, _positions(g, size, first, last, step), axis)
     return g.slice(self, [first], [last], [axis], [step])
-
-
-def _positions(g: Builder, size: Size, first: Size, last: Size, step: int) -> Tensor:
-    """The positions that a slice with a step shows, for opsets without one."""
-    if isinstance(size, int) and isinstance(first, int) and isinstance(last, int):
-        return g.range(*slice(first, last).indices(size)[:2], step)
-    g.require(10, "a slice with a step along an axis of a size known only at run time")
-    raise AssertionError
 
 
 @lowering("aten::narrow", "aten::narrow_copy")
@@ -70,10 +61,7 @@ def narrow(g: Builder, self: Tensor, dim: int, start: Size, length: Size) -> Ten
         start = size + start if sizes.known_lt(start, 0) else start % size
     if start == 0 and length == size:
         return self
-    if g.opset < 10 and not (isinstance(start, int) and isinstance(length, int)):
-        result = g.gather(self, g.range(start, start + length), axis)
-    else:
-        result = g.slice(self, [start], [start + length], [axis])
+    result = g.slice(self, [start], [start + length], [axis])
     result.dims = (*self.shape[:axis], length, *self.shape[axis + 1 :])
     return result
 

@@ -212,11 +212,9 @@ def _pick(g: Builder, values: Tensor, ranks: Tensor, interpolation: str) -> Tens
         shape = [*values.shape[:-1], positions.shape[-1]]
         return g.gather_elements(values, g.expand(positions, shape), axis)
 
-    rounding = {"lower": "Floor", "higher": "Ceil", "nearest": "Round"}
+    rounding = {"lower": g.floor, "higher": g.ceil, "nearest": g.round}
     if interpolation in rounding:
-        if interpolation == "nearest":
-            g.require(11, "Round")
-        return at(g.op(rounding[interpolation], ranks))
+        return at(rounding[interpolation](ranks))
     if interpolation not in ("linear", "midpoint"):
         raise LoweringError(f"unknown interpolation {interpolation!r}")
     low = g.op("Floor", ranks)

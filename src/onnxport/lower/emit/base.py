@@ -85,6 +85,9 @@ class Words:
     def require(self, opset: int, what: str) -> None:
         raise NotImplementedError
 
+    def expand(self, x: Tensor, target: Sequence[Size]) -> Tensor:
+        raise NotImplementedError
+
     # How the earliest opsets spell an op that they lack: see `early`.
 
     def counted(self, count: Size) -> Tensor:
@@ -94,6 +97,9 @@ class Words:
         raise NotImplementedError
 
     def chosen(self, condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def running_sum(self, x: Tensor, axis: int) -> Tensor:
         raise NotImplementedError
 
     def picked_slice(self, x: Tensor, start: Size, end: Size, axis: int, step: int) -> Tensor:

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeGuard
 
 import torch
 
-from ...dims import Size, known_ge
+from ...dims import Size, broadcast_shapes, known_ge
 from ...dtypes import is_integer
 from ..values import Tensor
 from .base import Input, Words
@@ -95,8 +95,10 @@ class ElementwiseWords(Words):
             smaller = self.less(a, b)
             other = b if isinstance(b, Tensor) else self.scalar(b, a.dtype)
             return self.where(smaller, a, other) if op_type == "Min" else self.where(smaller, other, a)
-        if self.opset < 8 and not (isinstance(b, Tensor) and a.dims is not None and a.dims == b.dims):
-            self.require(8, f"{op_type} of different sizes")
+        if self.opset < 8:  # which doesn't broadcast
+            b = b if isinstance(b, Tensor) else self.scalar(b, a.dtype)
+            target = broadcast_shapes(a.shape, b.shape)
+            a, b = self.expand(a, target), self.expand(b, target)
         return self.binary(op_type, a, b)
 
     def clip(self, x: Tensor, low: Input | None = None, high: Input | None = None) -> Tensor:

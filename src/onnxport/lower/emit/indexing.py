@@ -85,7 +85,8 @@ class IndexWords(SpatialWords):
             return self.op("ScatterElements", x, indices, updates, axis=axis, reduction=how)
         if reduction != "none":
             return self._scatter_by_comparison(x, indices, updates, axis, reduction)
-        self.require(9, "Scatter")
+        if self.opset < 9:
+            return self._put_by_comparison(x, indices, updates, axis)
         return self.op("Scatter", x, self.from_front(indices, x.shape[axis]), updates, axis=axis)
 
     def _scatter_by_comparison(self, x: Tensor, indices: Tensor, updates: Tensor, axis: int, reduction: str) -> Tensor:
@@ -95,19 +96,33 @@ class IndexWords(SpatialWords):
                 self.cast(x, torch.int32), indices, self.cast(updates, torch.int32), axis, reduction
             )
             return self.cast(wide, x.dtype)
-        size = x.shape[axis]
-        places = self.reshape(self.range(0, size), [size] + [1] * (x.rank - axis))
-        hit = self.equal(self.unsqueeze(self.from_front(indices, size), [axis]), places)
         neutral = self.scalar(neutral_element(reduction, x.dtype), x.dtype)
-        given = self.where(hit, self.unsqueeze(updates, [axis]), neutral)
-        result = self.reduce(_REDUCERS[reduction], given, [axis + 1])
-        for i, n in enumerate(x.shape):  # x may reach further along the other axes
-            if i != axis and n != result.shape[i]:
-                rest = [*x.shape[:i], n - result.shape[i], *result.shape[i + 1 :]]
-                result = self.concat([result, self.expand(neutral, rest)], i)
+        given = self.where(self._hits(x, indices, axis), self.unsqueeze(updates, [axis]), neutral)
+        result = self._reaching(x, self.reduce(_REDUCERS[reduction], given, [axis + 1]), axis, neutral)
         if reduction in _COMBINE:
             return self.binary(_COMBINE[reduction], x, result)
         return self.extremum(reduction.capitalize(), x, result)
+
+    def _put_by_comparison(self, x: Tensor, indices: Tensor, updates: Tensor, axis: int) -> Tensor:
+        hit = self._hits(x, indices, axis)
+        which = self.op("ArgMax", self.cast(hit, torch.int32), axis=axis + 1, keepdims=0)
+        given = self._reaching(x, self.gather_elements(updates, which, axis), axis, self.const(0, x.dtype))
+        found = self._reaching(x, self.any(hit, [axis + 1]), axis, self.const(False, torch.bool))
+        return self.where(found, given, x)
+
+    def _hits(self, x: Tensor, indices: Tensor, axis: int) -> Tensor:
+        """Whether a place along the axis of x (it is `axis`) is the one that an index (`axis + 1`) means."""
+        size = x.shape[axis]
+        places = self.reshape(self.range(0, size), [size] + [1] * (x.rank - axis))
+        return self.equal(self.unsqueeze(self.from_front(indices, size), [axis]), places)
+
+    def _reaching(self, x: Tensor, result: Tensor, axis: int, filler: Tensor) -> Tensor:
+        """The result as far as x reaches along the other axes."""
+        for i, n in enumerate(x.shape):
+            if i != axis and n != result.shape[i]:
+                rest = [*x.shape[:i], n - result.shape[i], *result.shape[i + 1 :]]
+                result = self.concat([result, self.expand(filler, rest)], i)
+        return result
 
     def scatter_nd(self, x: Tensor, indices: Tensor, updates: Tensor, reduction: str = "none") -> Tensor:
         """x with `x[indices[i, 0], indices[i, 1], ...] = updates[i]`, or reduced with what is there."""

@@ -11,7 +11,7 @@ from ... import dims as sizes
 from ...dims import Dim, Size
 from ...dtypes import to_numpy
 from ..values import Scalar, Tensor
-from .base import INT64_MAX, Input
+from .base import Input
 from .transcendental import TranscendentalWords
 
 
@@ -150,7 +150,7 @@ class LayoutWords(TranscendentalWords):
         else:
             if not all(isinstance(p, int) for p in pads) or isinstance(value, (Tensor, Scalar, Dim)):
                 return self.padded(x, pads, mode, 0 if value is None else value)
-            number = None if value is None else float(value)
+            number = None if value is None else float(value)  # type: ignore[arg-type]
             result = self.op("Pad", x, pads=list(pads), mode=mode, value=number)
         assert isinstance(result, Tensor)
         return result

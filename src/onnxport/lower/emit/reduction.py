@@ -44,6 +44,14 @@ class ReductionWords(CreationWords):
         result = self.add(total, shift)
         return result if keepdims or not x.rank else self.squeeze(result, axes)
 
+    def cumsum(self, x: Tensor, axis: int, *, exclusive: bool = False) -> Tensor:
+        """The sum of all entries up to each; `exclusive`, for integers, leaves out the entry itself."""
+        axis %= x.rank
+        if self.opset >= 11:
+            return self.op("CumSum", x, self.const(axis, torch.int64), exclusive=1 if exclusive else None)
+        total = self.running_sum(x, axis)
+        return self.sub(total, x) if exclusive else total
+
     def matmul(self, a: Tensor, b: Tensor) -> Tensor:
         result = self.op("MatMul", a, b)
         return result

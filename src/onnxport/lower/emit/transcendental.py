@@ -78,6 +78,19 @@ class TranscendentalWords(ElementwiseWords):
         up = self.or_(self.greater(rest, 0.5), self.and_(self.equal(rest, 0.5), odd))
         return self.add(low, self.cast(up, x.dtype))
 
+    def fmod(self, a: Tensor, b: Tensor) -> Tensor:
+        """What division towards zero leaves of floats; it has the sign of a.
+
+        Below opset 10 it is exact where the quotient of float32 is less than 2**28 (of float64: to its rounding).
+        """
+        if self.opset >= 10:
+            return self.op("Mod", a, b, fmod=1)
+        x, y = (self.abs(self.cast(v, torch.float64)) for v in (a, b))
+        rest = self.sub(x, self.mul(y, self.op("Floor", self.div(x, y))))
+        rest = self.where(self.less(rest, 0), self.add(rest, y), rest)  # where the quotient was rounded up
+        rest = self.where(self.and_(self.equal(y, math.inf), self.less(x, math.inf)), x, rest)
+        return self.mul(self.cast(rest, a.dtype), self.sign(a))
+
     def sign(self, x: Tensor) -> Tensor:
         """1, 0 or -1."""
         if self.opset >= 9:
@@ -106,6 +119,9 @@ class TranscendentalWords(ElementwiseWords):
 
     def cos(self, x: Tensor) -> Tensor:
         return self.op("Cos", x)
+
+    def tanh(self, x: Tensor) -> Tensor:
+        return self.op("Tanh", x)
 
     def expm1(self, x: Tensor) -> Tensor:
         """exp(x) - 1, accurate near 0."""
