@@ -87,9 +87,10 @@ class Evaluator:
         for value, given, declared in zip(self.program.block.parameters, inputs, self.program.inputs):
             self.env[value] = self.hold(given, declared)
         self.state = Cell({path: self.attribute(x) for path, x in self.program.state.items()})
-        results = [self.resolved(x) for x in self.run(self.program.block)]
+        returned = self.run(self.program.block)
+        results = [self.resolved(x) for x in returned]
         self.raise_missing()
-        self._warn_of_writes()
+        self._warn_of_writes(returned)
         return results
 
     def run(self, block: Block) -> list[Any]:
@@ -294,7 +295,10 @@ class Evaluator:
         return Ref(result, base, views.step(self.g, name, lower, arguments, position, None), self.depth)
 
     def _written(self, schema: Schema, held: list[Any], results: list[Any]) -> list[Any]:
-        """Write the results of a mutating op to the arguments that its schema says it writes."""
+        """Write the first results of a mutating op to the arguments that its schema says it writes.
+
+        They are results of the op only where its schema says so.
+        """
         targets = [x for x, spec in zip(held, schema.arguments) if spec.writes]
         bound: list[Any] = []
         remaining = list(results)
@@ -309,14 +313,16 @@ class Evaluator:
             else:
                 raise LoweringError(f"writes to {describe(target)}, which can't be written to here")
             bound.append(target)
-        return [*bound, *(self.hold(r) for r in remaining)]
+        returned = bound if any(spec.alias for spec in schema.returns) else []
+        return [*returned, *(self.hold(r) for r in remaining)]
 
-    def _warn_of_writes(self) -> None:
-        """Warn once of writes to the model's own tensors, which the exported model doesn't keep."""
+    def _warn_of_writes(self, returned: list[Any]) -> None:
+        """Warn once of writes to the model's own tensors, which the exported model doesn't keep or return."""
         written = [
             ref.weight.name
             for ref in self.env.values()
             if isinstance(ref, Ref) and ref.parent is None and ref.writes and hasattr(ref.weight, "name")
+            if not any(ref is x for x in returned)
         ] + self.written_state
         if written:
             warnings.warn(

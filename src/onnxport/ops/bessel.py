@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -9,11 +10,12 @@ from typing import Any, NamedTuple
 import torch
 from torch import special as eager
 
-from ..errors import LoweringError
+from ..dims import Dim, broadcast
 from ..lower.builder import Builder
+from ..lower.loop import loop
 from ..lower.promotion import float_type
 from ..lower.registry import lowering
-from ..lower.values import Tensor
+from ..lower.values import Scalar, Tensor
 from .fitted import Fit, precise
 
 # -- modified, of the first kind: I -----------------------------------------------------------------
@@ -192,16 +194,28 @@ def spherical_bessel_j0(g: Builder, x: Tensor) -> Tensor:
 
 
 class _Recurrence(NamedTuple):
-    """p(k + 1) = (a(k) * x + b(k)) * p(k) - c(k) * p(k - 1), from p(0) = 1 and p(1) = first * x + shift."""
+    """p(k + 1) = (a(k) * x + b(k)) * p(k) - c(k) * p(k - 1), from p(0) = 1 and p(1) = first * x + shift.
+
+    a, b and c are linear: (slope, offset); all over k + 1 if `divided`.
+    """
 
     first: float
     shift: float
-    step: Callable[[int], tuple[float, float, float]]
+    a: tuple[float, float]
+    b: tuple[float, float]
+    c: tuple[float, float]
+    divided: bool = False
     shifted: bool = False  # of 2*x - 1
+
+    def next(self, g: Builder, k: Tensor, x: Tensor, value: Tensor, before: Tensor) -> Tensor:
+        """p(k + 1) from p(k) and p(k - 1)."""
+        a, b, c = (g.add(g.mul(k, slope), offset) for slope, offset in (self.a, self.b, self.c))
+        result = g.sub(g.mul(g.add(g.mul(x, a), b), value), g.mul(before, c))
+        return g.div(result, g.add(k, 1)) if self.divided else result
 
 
 def _chebyshev(first: float, shift: float, shifted: bool = False) -> _Recurrence:
-    return _Recurrence(first, shift, lambda k: (2, 0, 1), shifted)
+    return _Recurrence(first, shift, (0, 2), (0, 0), (0, 1), shifted=shifted)
 
 
 _POLYNOMIALS = {
@@ -213,35 +227,54 @@ _POLYNOMIALS = {
     "shifted_chebyshev_polynomial_u": _chebyshev(2, 0, True),
     "shifted_chebyshev_polynomial_v": _chebyshev(2, -1, True),
     "shifted_chebyshev_polynomial_w": _chebyshev(2, 1, True),
-    "hermite_polynomial_h": _Recurrence(2, 0, lambda k: (2, 0, 2 * k)),
-    "hermite_polynomial_he": _Recurrence(1, 0, lambda k: (1, 0, k)),
-    "laguerre_polynomial_l": _Recurrence(-1, 1, lambda k: (-1 / (k + 1), (2 * k + 1) / (k + 1), k / (k + 1))),
-    "legendre_polynomial_p": _Recurrence(1, 0, lambda k: ((2 * k + 1) / (k + 1), 0, k / (k + 1))),
+    "hermite_polynomial_h": _Recurrence(2, 0, (0, 2), (0, 0), (2, 0)),
+    "hermite_polynomial_he": _Recurrence(1, 0, (0, 1), (0, 0), (1, 0)),
+    "laguerre_polynomial_l": _Recurrence(-1, 1, (0, -1), (2, 1), (1, 0), divided=True),
+    "legendre_polynomial_p": _Recurrence(1, 0, (2, 1), (0, 0), (1, 0), divided=True),
 }
-# Degrees that a recurrence is written out for.
-_MAX_DEGREE = 64
+# Degrees that a recurrence is written out for; beyond, and for a tensor of degrees, it is a loop.
+_UNROLLED = 16
+
+
+def _polynomial(g: Builder, recurrence: _Recurrence, x: Tensor, degree: int) -> Tensor:
+    if degree <= 0:
+        return g.full(x.shape, float(degree == 0), torch.float64)
+    before, value = g.const(1, torch.float64), g.add(g.mul(x, recurrence.first), recurrence.shift)
+    for k in range(1, degree):
+        before, value = value, recurrence.next(g, g.const(k, torch.float64), x, value, before)
+    return value
+
+
+def _polynomials(g: Builder, recurrence: _Recurrence, x: Tensor, degrees: Tensor) -> Tensor:
+    """Each element with a degree of its own: the recurrence goes on to the highest."""
+    pairs = itertools.zip_longest(reversed(x.shape), reversed(degrees.shape), fillvalue=1)
+    target = [broadcast(m, n) for m, n in pairs][::-1]
+    x, degrees = g.expand(x, target), g.expand(g.cast(degrees, torch.int64), target)
+    value = g.add(g.mul(x, recurrence.first), recurrence.shift)
+    result = g.where(g.less(degrees, 1), g.cast(g.equal(degrees, 0), torch.float64), value)
+    counts = g.concat([g.reshape(degrees, [degrees.numel]), g.ints([1])], 0)
+    steps = g.int_of(g.sub(g.reduce("ReduceMax", counts), 1), "degree", minimum=0)
+
+    def step(i: Tensor, before: Tensor, value: Tensor, result: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        k = g.add(i, 1)
+        following = recurrence.next(g, g.cast(k, torch.float64), x, value, before)
+        return value, following, g.where(g.equal(degrees, g.add(k, 1)), following, result)
+
+    return loop(g, steps, [g.full(target, 1, torch.float64), value, result], step)[2]
 
 
 def _register_polynomial(name: str, recurrence: _Recurrence) -> None:
     @lowering(f"aten::special_{name}")
     def lower(g: Builder, x: Any, n: Any) -> Tensor:
         """special_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor, and its like"""
-        degree = n.data.astype(int) if isinstance(n, Tensor) and n.is_constant and n.data is not None else n
-        if isinstance(degree, Tensor) or (not isinstance(degree, (int, float)) and degree.ndim):
-            raise LoweringError(f"{name} of a degree that is a tensor; give the degree as a number")
-        degree = int(degree)
-        if degree > _MAX_DEGREE:
-            raise LoweringError(f"{name} of degree {degree}: recurrences are written out up to {_MAX_DEGREE} only")
-        dtype = float_type(x, n)
         point = g.scalar(x, torch.float64)
         point = g.sub(g.mul(point, 2), 1) if recurrence.shifted else point
-        if degree <= 0:
-            return g.full(point.shape, float(degree == 0), dtype)
-        before, value = g.const(1, torch.float64), g.add(g.mul(point, recurrence.first), recurrence.shift)
-        for k in range(1, degree):
-            a, b, c = recurrence.step(k)
-            before, value = value, g.sub(g.mul(g.add(g.mul(point, a), b), value), g.mul(before, c))
-        return g.cast(value, dtype)
+        known: Any = n.data if isinstance(n, Tensor) and n.is_constant and n.rank == 0 else n
+        if not isinstance(known, (Tensor, Dim, Scalar)) and int(known) <= _UNROLLED:
+            value = _polynomial(g, recurrence, point, int(known))
+        else:
+            value = _polynomials(g, recurrence, point, g.scalar(n, torch.float64))
+        return g.cast(value, float_type(x, n))
 
 
 for _name, _recurrence in _POLYNOMIALS.items():

@@ -139,6 +139,21 @@ def constant_chunk(g: Builder, self: Tensor, chunks: int, dim: int) -> tuple[Ten
     return tuple(chunk(g, self, chunks, dim))
 
 
+@lowering("aten::_chunk_cat")
+def chunk_cat(g: Builder, tensors: list[Tensor], dim: int, num_chunks: int) -> Tensor:
+    """_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor
+
+    Each tensor is padded to whole chunks, which become rows; the axes behind become one.
+    """
+    rows = []
+    for x in tensors:
+        axis = wrap(dim, x.rank)
+        each = -(-x.shape[axis] // num_chunks)
+        padded = g.pad(x, [0] * (x.rank + axis) + [each * num_chunks - x.shape[axis]] + [0] * (x.rank - 1 - axis))
+        rows.append(g.reshape(padded, [*x.shape[:axis], num_chunks, each * sizes.product(x.shape[axis + 1 :])]))
+    return cat(g, rows, -1)
+
+
 @lowering("aten::tensor_split.sections")
 def tensor_split(g: Builder, self: Tensor, sections: Size, dim: int = 0) -> list[Tensor]:
     """tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]"""

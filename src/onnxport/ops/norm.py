@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
@@ -105,6 +106,55 @@ def native_batch_norm_no_stats(
     """_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum,
     float eps) -> (Tensor, Tensor, Tensor)"""
     return native_batch_norm(g, input, weight, bias, None, None, True, momentum, eps)
+
+
+def _updated(g: Builder, x: Tensor, mean: Tensor, var: Tensor, momentum: float) -> tuple[Tensor, Tensor]:
+    """Running statistics moved towards those of x."""
+    others = [i for i in range(x.rank) if i != 1]
+    count = product([x.shape[i] for i in others])
+    centre = g.reduce("ReduceMean", x, others, keepdims=True)
+    squares = g.pow(g.sub(x, centre), 2)
+    spread = g.div(g.reduce("ReduceSum", squares, others), g.scalar(count - 1, x.dtype))
+    news = (g.squeeze(centre, others), spread)
+    moved = [
+        g.add(g.mul(old, 1 - momentum), g.mul(g.cast(new, old.dtype), momentum)) for old, new in zip((mean, var), news)
+    ]
+    return moved[0], moved[1]
+
+
+@lowering("aten::_native_batch_norm_legit")
+def native_batch_norm_legit(
+    g: Builder,
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor,
+    running_var: Tensor,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Tensor, ...]:
+    """_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean,
+    Tensor(b!) running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)"""
+    results = native_batch_norm(g, input, weight, bias, running_mean, running_var, training, momentum, eps)
+    statistics = (running_mean, running_var)
+    if training:
+        statistics = _updated(g, input, running_mean, running_var, momentum)
+    return *statistics, *results
+
+
+@lowering("aten::_batch_norm_with_update")
+def batch_norm_with_update(g: Builder, *arguments: Any) -> tuple[Tensor, ...]:
+    """_batch_norm_with_update(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean,
+    Tensor(b!) running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)"""
+    return *native_batch_norm_legit(g, *arguments[:5], True, *arguments[5:]), g.full([0], 0, torch.uint8)
+
+
+@lowering("aten::_batch_norm_no_update")
+def batch_norm_no_update(g: Builder, *arguments: Any) -> tuple[Tensor, ...]:
+    """_batch_norm_no_update(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var,
+    float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)"""
+    return *native_batch_norm(g, *arguments[:5], False, *arguments[5:]), g.full([0], 0, torch.uint8)
 
 
 # -- over channels and groups -----------------------------------------------------------------------
