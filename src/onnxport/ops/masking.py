@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from .. import dims as sizes
@@ -18,6 +20,28 @@ def masked_select(g: Builder, self: Tensor, mask: Tensor) -> Tensor:
     count = sizes.product(shape)
     flat = g.reshape(g.expand(self, shape), [count])
     return g.compress(flat, g.reshape(g.expand(mask, shape), [count]), 0)
+
+
+@lowering("aten::fill_diagonal")
+def fill_diagonal(g: Builder, self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)
+
+    With `wrap`, the diagonal of a tall matrix begins again below: it is every (m + 1)-th element.
+    """
+    filled = g.scalar(fill_value, self.dtype)
+    places = [g.range(0, d) for d in self.shape]
+    if wrap and self.rank == 2:
+        width = self.shape[1]
+        flat = g.add(g.unsqueeze(g.mul(places[0], g.size(width)), [1]), places[1])
+        beyond = g.floor_divmod(flat, g.size(width + 1), truncates=True)[1]
+        return g.where(g.equal(beyond, 0), filled, self)
+    first = g.unsqueeze(places[0], range(1, self.rank))
+    on: Tensor | None = None
+    for axis in range(1, self.rank):
+        same = g.equal(first, g.unsqueeze(places[axis], range(1, self.rank - axis)))
+        on = same if on is None else g.op("And", on, same)
+    assert on is not None
+    return g.where(on, filled, self)
 
 
 @lowering("aten::masked_scatter")
