@@ -110,3 +110,33 @@ def test_einsum_of_attention_is_one_product():
 def test_linear_is_one_or_two_nodes():
     assert operators(check(case("2", torch.nn.Linear(3, 4), f32(2, 3)))) == ["Gemm"]
     assert operators(check(case("3", torch.nn.Linear(3, 4), f32(2, 5, 3)))) == ["MatMul", "Add"]
+
+
+ENDS, OTHER_ENDS = torch.tensor([2, 2, 5], dtype=torch.int32), torch.tensor([0, 4, 7], dtype=torch.int32)
+FULL_ENDS = torch.tensor([2, 2, 8], dtype=torch.int32)
+GROUPS = [
+    case(
+        "rows",
+        lambda x, w, ends: torch._grouped_mm(x, w, offs=ends),
+        f32(5, 8),
+        f32(3, 8, 4),
+        ENDS,
+        dynamic={0: {0: "n"}},
+        others=[(torch.randn(7, 8), torch.randn(3, 8, 4), OTHER_ENDS)],
+    ),
+    case(
+        "rows_left_over",
+        lambda x, w, ends: torch._grouped_mm(x, w, offs=ends)[:5],
+        f32(8, 8),
+        f32(3, 8, 4),
+        ENDS,
+    ),
+    case("columns", lambda w, x, ends: torch._grouped_mm(w, x, offs=ends), f32(3, 4, 8), f32(8, 8), FULL_ENDS),
+    case("inner", lambda a, b, ends: torch._grouped_mm(a, b, offs=ends), f32(4, 8), f32(8, 4), FULL_ENDS),
+    case("batched", torch._grouped_mm, f32(3, 4, 8), f32(3, 8, 4), dynamic={0: {0: "n"}, 1: {0: "n"}}),
+]
+
+
+@cases(GROUPS, opsets=(11, LATEST))
+def test_grouped(case, frontend, opset):
+    check(case, frontend, opset)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -10,19 +11,48 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+from .modes import is_size
+
 
 @dataclasses.dataclass(slots=True)
 class Arguments:
     """Example arguments of a model, flattened.
 
     `leaves` are the tensors in order, `names` their names ("x", "past.0.key"); `rebuild(leaves)` gives
-    positional and keyword arguments of the same structure with other tensors.
+    positional and keyword arguments of the same structure with other tensors. `parameters` are those of the model.
     """
 
-    leaves: list[torch.Tensor]
-    names: list[str]
-    parameters: list[str]  # of the model, in order
-    rebuild: Callable[[Sequence[Any]], tuple[tuple[Any, ...], dict[str, Any]]]
+    leaves: list[torch.Tensor] = dataclasses.field(default_factory=list)
+    names: list[str] = dataclasses.field(default_factory=list)
+    parameters: list[str] = dataclasses.field(default_factory=list)
+    objects: list[_Object] = dataclasses.field(default_factory=list)
+    rebuild: Callable[[Sequence[Any]], tuple[tuple[Any, ...], dict[str, Any]]] = lambda tensors: ((), {})
+
+    def counters(self) -> list[str]:
+        """Numbers among the attributes of arguments that the last run changed: they are constants of the export."""
+        return [name for found in self.objects for name in found.changed()]
+
+
+@dataclasses.dataclass(slots=True)
+class _Object:
+    """An argument of an unknown class, and the copy of it that the last run had."""
+
+    name: str
+    given: Any
+    used: Any = None
+
+    def changed(self) -> list[str]:
+        after = vars(self.used) if self.used is not None else {}
+        return [
+            f"{self.name}.{attribute} = {number}"
+            for attribute, number in vars(self.given).items()
+            if type(number) in (int, float) and type(after.get(attribute, number)) in (int, float, torch.Tensor)
+            if after.get(attribute, number) is not number and not _equal(after[attribute], number)
+        ]
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return not isinstance(a, torch.Tensor) and bool(a == b)
 
 
 def normalize(args: Any, kwargs: Mapping[str, Any] | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -75,9 +105,8 @@ def flatten(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Argume
     except (TypeError, ValueError):
         signature = None
     arguments = bind(forward, args, kwargs) if signature is not None else {f"input_{i}": a for i, a in enumerate(args)}
-    leaves: list[torch.Tensor] = []
-    names: list[str] = []
-    builders = {name: _flatten(value, name, leaves, names) for name, value in arguments.items()}
+    flat = Arguments(parameters=list(arguments))
+    builders = {name: _flatten(value, name, flat) for name, value in arguments.items()}
 
     def rebuild(tensors: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         values = {name: build(tensors) for name, build in builders.items()}
@@ -85,7 +114,8 @@ def flatten(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Argume
             return tuple(values.values()), {}
         return _call(signature, values)
 
-    return Arguments(leaves, names, list(arguments), rebuild)
+    flat.rebuild = rebuild
+    return flat
 
 
 def _call(signature: inspect.Signature, values: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -110,29 +140,98 @@ def _call(signature: inspect.Signature, values: dict[str, Any]) -> tuple[tuple[A
 Builder = Callable[[Sequence[Any]], Any]
 
 
-def _flatten(value: Any, name: str, leaves: list[torch.Tensor], names: list[str]) -> Builder:
+def _flatten(value: Any, name: str, flat: Arguments) -> Builder:
     """Add the tensors in `value` to the leaves; returns the function that rebuilds it from all leaves."""
     if isinstance(value, torch.Tensor):
-        index = len(leaves)
-        leaves.append(value)
-        names.append(name)
+        index = len(flat.leaves)
+        flat.leaves.append(value)
+        flat.names.append(name)
         return lambda tensors: tensors[index]
     if dataclasses.is_dataclass(value) and not isinstance(value, type) and not _is_pytree(value):
         fields = [f.name for f in dataclasses.fields(value)]
-        parts = [_flatten(getattr(value, f), f"{name}.{f}", leaves, names) for f in fields]
+        parts = [_flatten(getattr(value, f), f"{name}.{f}", flat) for f in fields]
         return lambda tensors: _with_fields(value, fields, [part(tensors) for part in parts])
     if isinstance(value, Mapping) and type(value) is not dict and not _is_pytree(value):
-        return _flatten_mapping(value, name, leaves, names)
+        return _flatten_mapping(value, name, flat)
     if not _is_pytree(value):
-        return lambda tensors: value
+        return _flatten_object(value, name, flat) if _is_object(value) else lambda tensors: value
     children, spec = pytree.tree_flatten_with_path(value, is_leaf=lambda v: v is not value)
-    parts = [_flatten(child, name + _path(path), leaves, names) for path, child in children]
+    parts = [_flatten(child, name + _path(path), flat) for path, child in children]
     return lambda tensors: pytree.tree_unflatten([part(tensors) for part in parts], spec)
 
 
-def _flatten_mapping(value: Mapping[str, Any], name: str, leaves: list[torch.Tensor], names: list[str]) -> Builder:
-    parts = {key: _flatten(child, f"{name}.{key}", leaves, names) for key, child in value.items()}
+def _flatten_mapping(value: Mapping[str, Any], name: str, flat: Arguments) -> Builder:
+    parts = {key: _flatten(child, f"{name}.{key}", flat) for key, child in value.items()}
     return lambda tensors: type(value)({key: part(tensors) for key, part in parts.items()})  # type: ignore[call-arg]
+
+
+def _flatten_object(value: Any, name: str, flat: Arguments) -> Builder:
+    """An object of an unknown class, such as a cache of keys and values: the tensors among its attributes.
+
+    The model gets a copy, which it may write to.
+    """
+    known = _Object(name, value)
+    flat.objects.append(known)
+    parts = {a: _flatten(child, _joined(name, part), flat) for a, part, child in _tensor_attributes(value)}
+    others = [a for a, child in vars(value).items() if a not in parts and _is_open(child)]
+
+    def build(tensors: Sequence[Any]) -> Any:
+        contents = [part(tensors) for part in parts.values()] + [copy.deepcopy(getattr(value, a)) for a in others]
+        known.used = _with_fields(value, [*parts, *others], contents)
+        return known.used
+
+    return build
+
+
+def _is_object(value: Any) -> bool:
+    """Whether a value is an object of an unknown class that has, or may get, tensors as attributes."""
+    if isinstance(value, (type, torch.nn.Module)) or callable(value) or not hasattr(value, "__dict__"):
+        return False
+    return _has_tensors(value) or not type(value).__module__.startswith("torch.")
+
+
+def _is_open(value: Any) -> bool:
+    """Whether a value is a container that a model may write to."""
+    return isinstance(value, (list, dict, set)) and not _has_tensors(value)
+
+
+def _tensor_attributes(value: Any) -> list[tuple[str, str, Any]]:
+    """Attributes that hold tensors, the part that each has in a name, and what they are.
+
+    `cache.layers[0].keys` is called `0.key`: an attribute that holds all the tensors goes without saying. Private
+    attributes are left alone.
+    """
+    public = [(a, child) for a, child in vars(value).items() if not a.startswith("_")]
+    found = [(a, child) for a, child in public if _has_tensors(child) and not _is_number(child)]
+    alone = len(found) == 1 and not isinstance(found[0][1], torch.Tensor)
+    return [(a, "" if alone else _SINGULAR.get(a, a), child) for a, child in found]
+
+
+_SINGULAR = {"keys": "key", "values": "value"}  # as the tensors of caches are called everywhere else
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a number made of sizes, which are tensors while a trace is recorded."""
+    return isinstance(value, torch.Tensor) and is_size(value)
+
+
+def _has_tensors(value: Any, seen: frozenset[int] = frozenset()) -> bool:
+    """Whether there are tensors in a value, in the attributes of objects of unknown classes too."""
+    if isinstance(value, torch.Tensor):
+        return True
+    if id(value) in seen or isinstance(value, (type, torch.nn.Module)) or callable(value):
+        return False
+    seen = seen | {id(value)}
+    if isinstance(value, Mapping):
+        return any(_has_tensors(child, seen) for child in value.values())
+    if isinstance(value, (list, tuple)):
+        return any(_has_tensors(child, seen) for child in value)
+    attributes = getattr(value, "__dict__", {})
+    return any(not name.startswith("_") and _has_tensors(child, seen) for name, child in attributes.items())
+
+
+def _joined(name: str | None, part: str) -> str:
+    return f"{name}.{part}" if name and part else name or part
 
 
 def _is_pytree(value: Any) -> bool:
@@ -140,9 +239,7 @@ def _is_pytree(value: Any) -> bool:
 
 
 def _with_fields(value: Any, fields: list[str], contents: list[Any]) -> Any:
-    """A copy of a dataclass instance with other field values, made without calling its `__init__`."""
-    import copy
-
+    """A copy of an object with other attributes, made without calling its `__init__`."""
     result = copy.copy(value)
     for field, content in zip(fields, contents):
         object.__setattr__(result, field, content)
@@ -199,6 +296,9 @@ def _collect(value: Any, name: str | None, leaves: list[Any], names: list[str | 
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         for field in dataclasses.fields(value):
             _collect(getattr(value, field.name), f"{name}.{field.name}" if name else field.name, leaves, names)
+    elif not _is_pytree(value) and _is_object(value):
+        for _, part, child in _tensor_attributes(value):
+            _collect(child, _joined(name, part), leaves, names)
     elif _is_pytree(value):
         for path, child in pytree.tree_flatten_with_path(value, is_leaf=lambda v: v is not value)[0]:
             _collect(child, ((name or "") + _path(path)).lstrip("."), leaves, names)

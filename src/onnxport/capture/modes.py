@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+import math
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
 from ..errors import LoweringError
@@ -22,6 +25,15 @@ _OUT_OF_PLACE: Mapping[Any, Callable[..., Any]] = {
 }
 
 
+# The second argument of these is a list of so many ints. The tracer keeps sizes in a list live, but reads a bare one.
+_LISTS: Mapping[Any, int] = {
+    torch.roll: 1, torch.Tensor.roll: 1,
+    F.avg_pool1d: 1, F.avg_pool2d: 2, F.avg_pool3d: 3,
+    F.max_pool1d: 1, F.max_pool2d: 2, F.max_pool3d: 3,
+    F.adaptive_avg_pool1d: 1, F.adaptive_avg_pool2d: 2, F.adaptive_avg_pool3d: 3,
+}  # fmt: skip
+
+
 class SizeArithmetic(TorchFunctionMode):
     """`n += 2` on a size must not change the other names bound to that size.
 
@@ -33,13 +45,55 @@ class SizeArithmetic(TorchFunctionMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         out_of_place = _OUT_OF_PLACE.get(func)
-        if out_of_place is not None and _is_size(args[0]):
+        if out_of_place is not None and is_size(args[0]):
             return out_of_place(*args, **(kwargs or {}))
         if func is torch.Tensor.view and len(args) == 2 and isinstance(args[1], torch.dtype):
             return _view_bits(args[0], args[1])
+        if len(args) > 1 and isinstance(args[1], torch.Tensor) and not args[1].dim():
+            count = _LISTS.get(func)
+            if count is not None:
+                args = (args[0], [args[1]] * count, *args[2:])
+            elif func is torch.Tensor.split or func is torch.split:  # the latter calls the former, which calls int()
+                return _split(*args, **(kwargs or {}))
         if func is torch.fill:  # recorded as a `full_like` that no schema fits
             return _filled(*args, **(kwargs or {}))
         return func(*args, **(kwargs or {}))
+
+
+def _split(tensor: torch.Tensor, split_size_or_sections: torch.Tensor, dim: int = 0) -> Any:
+    return torch._C._VariableFunctions.split(tensor, split_size_or_sections, dim)  # type: ignore[attr-defined]
+
+
+@contextlib.contextmanager
+def rounding() -> Iterator[None]:
+    """Let `math.ceil`, `math.floor`, `math.trunc`, `round` and `divmod` compute with sizes, as `//` does.
+
+    Tensors don't have these methods: Python would turn the size into a float, or raise.
+    """
+
+    def whole(compute: Callable[[torch.Tensor], torch.Tensor], otherwise: Callable[[float], int]) -> Any:
+        def method(self: torch.Tensor, *digits: int) -> Any:
+            if digits or not torch._C._get_tracing_state() or self.dim():
+                return otherwise(float(self), *digits)
+            return compute(self).to(torch.int64)
+
+        return method
+
+    methods = {
+        "__ceil__": whole(torch.ceil, math.ceil),
+        "__floor__": whole(torch.floor, math.floor),
+        "__trunc__": whole(torch.trunc, math.trunc),
+        "__round__": whole(torch.round, round),
+        "__divmod__": lambda self, other: (self // other, self % other),
+    }
+    added = [name for name in methods if not hasattr(torch.Tensor, name)]
+    for name in added:
+        setattr(torch.Tensor, name, methods[name])
+    try:
+        yield
+    finally:
+        for name in added:
+            delattr(torch.Tensor, name)
 
 
 def _filled(input: torch.Tensor, value: Any) -> torch.Tensor:
@@ -56,7 +110,7 @@ def _view_bits(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     )
 
 
-def _is_size(tensor: torch.Tensor) -> bool:
+def is_size(tensor: torch.Tensor) -> bool:
     """Whether a traced tensor was made from sizes and constants alone."""
     if tensor.dim() or tensor.dtype != torch.int64 or not torch._C._get_tracing_state():
         return False

@@ -16,7 +16,7 @@ from ..program.ir import Input, Weight
 from . import bools
 from .graph import GraphReader
 from .inputs import flatten, flatten_outputs
-from .modes import SizeArithmetic
+from .modes import SizeArithmetic, rounding
 from .parts import Parts
 from .pitfalls import Pitfalls
 from .scopes import CallNames, CallPath
@@ -53,7 +53,7 @@ def trace(
     weights = list(named.items())
     parts = Parts(model)
     pitfalls = _pitfalls(len(leaves), parts) if resize is None else contextlib.nullcontext()
-    with torch.no_grad(), tracer_flags(), _module_scopes(model, parts), _quiet(), SizeArithmetic(), pitfalls:
+    with torch.no_grad(), tracer_flags(), _module_scopes(model, parts), _quiet(), rounding(), SizeArithmetic(), pitfalls:
         graph, inputs = _record(run, leaves, [tensor for _, tensor in weights], model, parts)
     counters = arguments.counters()
     if counters and resize is None:

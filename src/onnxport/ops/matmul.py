@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from ..dims import Size, known_eq, product
+from ..dtypes import from_scalar_type
 from ..errors import LoweringError
 from ..lower.builder import Builder
 from ..lower.registry import lowering
@@ -263,3 +264,56 @@ def bilinear(g: Builder, input1: Tensor, input2: Tensor, weight: Tensor, bias: T
     half = g.reshape(g.matmul(left, folded), [product(batch), out, n])
     result = g.reshape(g.matmul(half, right), [*batch, out])
     return result if bias is None else g.add(result, bias)
+
+
+@lowering("aten::_grouped_mm")
+def grouped_mm(
+    g: Builder,
+    self: Tensor,
+    mat2: Tensor,
+    offs: Tensor | None = None,
+    bias: Tensor | None = None,
+    out_dtype: int | None = None,
+) -> Tensor:
+    """_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, ScalarType? out_dtype=None)
+    -> Tensor
+
+    `offs` has the ends of the groups, along an axis of the operands that have no axis of groups. Rows behind the last
+    end are undefined in torch; here they are 0.
+    """
+    if bias is not None:
+        raise LoweringError("grouped_mm with a bias isn't defined in torch; add it to the result")
+    if offs is None:
+        return _in_dtype(g, g.matmul(self, mat2), out_dtype)
+    if (self.rank, mat2.rank) == (2, 2):
+        parts = [_unsqueezed(g, a, b) for a, b in zip(_groups(g, self, 1, offs), _groups(g, mat2, 0, offs))][:-1]
+        return _in_dtype(g, g.concat(parts, 0), out_dtype)
+    by_rows = mat2.rank == 3
+    *pieces, rest = _groups(g, self if by_rows else mat2, 0 if by_rows else 1, offs)
+    shared = mat2 if by_rows else self
+    products = [
+        g.matmul(piece, g.gather(shared, i, 0)) if by_rows else g.matmul(g.gather(shared, i, 0), piece)
+        for i, piece in enumerate(pieces)
+    ]
+    target = [self.shape[-2], mat2.shape[-1]]
+    unused = [rest.shape[0], target[1]] if by_rows else [target[0], rest.shape[1]]
+    result = g.concat([*products, g.full(unused, 0, self.dtype)], 0 if by_rows else 1)
+    result.dims = tuple(target)
+    return _in_dtype(g, result, out_dtype)
+
+
+def _groups(g: Builder, x: Tensor, axis: int, offs: Tensor) -> list[Tensor]:
+    """x in pieces that end at the offsets, and what is left."""
+    count = offs.shape[0]
+    if not isinstance(count, int):
+        raise LoweringError(f"the number of groups must be a constant, but is {count}")
+    ends: list[Size] = [g.int_of(g.gather(offs, i, 0), "end", minimum=0) for i in range(count)]
+    return g.split(x, [end - start for start, end in zip([0, *ends], [*ends, x.shape[axis]])], axis)
+
+
+def _unsqueezed(g: Builder, a: Tensor, b: Tensor) -> Tensor:
+    return g.unsqueeze(g.matmul(a, b), [0])
+
+
+def _in_dtype(g: Builder, x: Tensor, out_dtype: int | None) -> Tensor:
+    return x if out_dtype is None else g.cast(x, from_scalar_type(out_dtype))

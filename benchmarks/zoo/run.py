@@ -1,0 +1,243 @@
+"""Export every model of the zoo, and compare onnxruntime with PyTorch at two sizes.
+
+    python benchmarks/zoo/run.py                      all that have no result yet
+    python benchmarks/zoo/run.py --only 'torchvision|gpt2' --again
+    python benchmarks/zoo/run.py --failed             those that didn't pass
+    python benchmarks/zoo/run.py --table              write docs/models.md from the results
+
+Each model has its own process, forked from one that has imported the packages. Results go to `results.json`
+beside this file after each model, so that a run can be stopped and gone on with. A result is
+
+    pass        exported, valid, and equal at both sizes
+    mismatch    other values, shapes or types
+    runtime     onnxruntime refuses the file or fails to run it
+    error       the exporter raised
+    timeout, crash
+    unbuilt     the model can't be built or run in PyTorch here: not counted
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+import multiprocessing
+import os
+import re
+import signal
+import sys
+import time
+import traceback
+import warnings
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results.json"
+TABLE = HERE.parents[1] / "docs" / "models.md"
+TABLES = ("torchvision_models", "timm_models", "text_models", "multimodal_models", "diffusion_models", "speech_models")
+DTYPES_ONNX = {"tensor(bfloat16)"}
+
+
+def load_tables() -> None:
+    import importlib
+
+    for table in TABLES:
+        if (HERE / f"{table}.py").exists():
+            try:
+                importlib.import_module(table)
+            except ImportError as error:
+                print(f"{table} is left out: {error}", file=sys.stderr)
+
+
+# -- one model ------------------------------------------------------------------------------------
+
+
+def check(name: str, opset: int, folder: str | None) -> dict[str, Any]:
+    """The record of one model."""
+    import torch
+
+    import compare
+    import onnxport
+    from entry import ENTRIES
+    from onnxport.capture.inputs import flatten, flatten_outputs
+
+    torch.set_num_threads(1)
+    warnings.filterwarnings("ignore")
+    torch.manual_seed(0)
+    try:
+        zoo = ENTRIES[name].build()
+        model = zoo.model.eval()
+        if zoo.telling:
+            compare.make_telling(model, zoo.calibrate or zoo.example)
+        with torch.no_grad():
+            expected = [flatten_outputs(model(**compare.copied(x))).leaves for x in (zoo.example, zoo.other)]
+        given = [flatten(model, (), x) for x in (zoo.example, zoo.other)]
+        axes = compare.dynamic_axes(*given)
+    except Exception as error:
+        traceback.print_exc()
+        return {"status": "unbuilt", "error": first_line(error)}
+    start = time.perf_counter()
+    try:
+        result = onnxport.export(model, (), kwargs=zoo.example, dynamic_axes=axes, opset_version=opset)
+    except Exception as error:
+        traceback.print_exc()
+        return {"status": "error", "error": first_line(error)}
+    record: dict[str, Any] = {"export_s": round(time.perf_counter() - start, 2)}
+    proto = result.model_proto
+    record["nodes"] = len(proto.graph.node)
+    if folder:
+        import onnx
+
+        onnx.save(proto, f"{folder}/{name.replace('/', '_')}.onnx")
+    for where, arguments, outputs in zip(("example", "other size"), given, expected):
+        try:
+            got = compare.run(proto, arguments)
+        except Exception as error:
+            traceback.print_exc()
+            return {**record, "status": "runtime", "error": f"{where}: {first_line(error)}"}
+        problem = compare.difference(outputs, got, zoo)
+        if problem:
+            return {**record, "status": "mismatch", "error": f"{where}: {problem}"}
+    return {**record, "status": "pass"}
+
+
+def first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {' | '.join(lines[:3])}"[:400]
+
+
+def child(name: str, options: argparse.Namespace, connection: Any) -> None:
+    if options.logs:
+        os.makedirs(options.logs, exist_ok=True)
+        log = os.open(f"{options.logs}/{name.replace('/', '_')}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+    connection.send(check(name, options.opset, options.keep))
+
+
+def run_one(name: str, options: argparse.Namespace) -> dict[str, Any]:
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=child, args=(name, options, sender))
+    start = time.perf_counter()
+    process.start()
+    sender.close()
+    record: dict[str, Any] = {}
+    try:
+        if receiver.poll(options.timeout):
+            record = receiver.recv()
+        else:
+            record = {"status": "timeout", "error": f"{options.timeout} s"}
+    except EOFError:
+        process.join()
+        code = process.exitcode or 0
+        record = {"status": "crash", "error": signal.Signals(-code).name if code < 0 else f"exit code {code}"}
+    finally:
+        if process.is_alive() and record.get("status") == "timeout":
+            process.kill()
+        process.join()
+    record["seconds"] = round(time.perf_counter() - start, 1)
+    return record
+
+
+# -- all of them ----------------------------------------------------------------------------------
+
+
+def read() -> dict[str, dict[str, Any]]:
+    return json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+
+
+def write(results: dict[str, dict[str, Any]]) -> None:
+    lines = [f"{json.dumps(name)}: {json.dumps(results[name])}" for name in sorted(results)]
+    RESULTS.with_suffix(".part").write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    os.replace(RESULTS.with_suffix(".part"), RESULTS)
+
+
+def write_table() -> None:
+    """docs/models.md: passes by family, and what fails."""
+    from importlib.metadata import version
+
+    results = read()
+    families: dict[str, list[str]] = collections.defaultdict(list)
+    for name, record in results.items():
+        if record["status"] != "unbuilt":
+            families[record["family"]].append(name)
+    packages = ", ".join(f"{p} {version(p)}" for p in ("torch", "torchvision", "timm", "transformers", "diffusers"))
+    good = [n for n, r in results.items() if r["status"] == "pass"]
+    total = sum(map(len, families.values()))
+    lines = [
+        "# Models that were tried",
+        "",
+        f"Written by `python benchmarks/zoo/run.py --table`, with {packages}. Each model has random weights; it is",
+        "exported once with dynamic axes, and compared with PyTorch in onnxruntime at the example's and at other sizes.",
+        "",
+        f"**{len(good)} of {total} pass.**",
+        "",
+        "| family | pass | of |",
+        "|---|---|---|",
+    ]
+    for family in sorted(families):
+        lines.append(f"| {family} | {sum(n in good for n in families[family])} | {len(families[family])} |")
+    lines += ["", "## What passes", ""]
+    for family in sorted(families):
+        names = [n for n in sorted(families[family]) if results[n]["status"] == "pass"]
+        lines += [f"* {family}: {', '.join(names)}"] if names else []
+    lines += ["", "## What doesn't", "", "| model | family | result | |", "|---|---|---|---|"]
+    for family in sorted(families):
+        for name in sorted(families[family]):
+            record = results[name]
+            if record["status"] != "pass":
+                text = re.sub(r"\s+", " ", record.get("error", "")).replace("|", "/")[:160]
+                lines.append(f"| {name} | {family} | {record['status']} | {text} |")
+    TABLE.write_text("\n".join(lines) + "\n")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--only", default="", metavar="REGEX", help="names or families that match")
+    parser.add_argument("--again", action="store_true", help="also those that have a result")
+    parser.add_argument("--failed", action="store_true", help="those that didn't pass, but could be built")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--table", action="store_true", help="write docs/models.md and leave")
+    parser.add_argument("--opset", type=int, default=20)
+    parser.add_argument("--timeout", type=float, default=60)
+    parser.add_argument("--logs", metavar="DIR")
+    parser.add_argument("--keep", metavar="DIR", help="keep the exported models here")
+    options = parser.parse_args()
+    sys.path.insert(0, str(HERE))
+    if options.table:
+        write_table()
+        return 0
+    import onnxruntime  # noqa: F401
+    import torch  # noqa: F401
+
+    import onnxport.ops  # noqa: F401
+    from entry import ENTRIES
+
+    load_tables()
+    pattern = re.compile(options.only)
+    results = read()
+    chosen = [e for e in ENTRIES.values() if pattern.search(e.name) or pattern.search(e.family)]
+    if options.failed:
+        chosen = [e for e in chosen if results.get(e.name, {}).get("status", "pass") not in ("pass", "unbuilt")]
+    elif not options.again:
+        chosen = [e for e in chosen if e.name not in results]
+    for number, item in enumerate(chosen, 1):
+        if options.list:
+            print(item.family, item.name)
+            continue
+        record = {"family": item.family, **run_one(item.name, options)}
+        results = {**read(), item.name: record}
+        write(results)
+        text = f"[{number}/{len(chosen)}] {item.name}: {record['status']} {record['seconds']} s {record.get('error', '')}"
+        print(text[:260], flush=True)
+    counts = collections.Counter(results[e.name]["status"] for e in chosen if e.name in results)
+    print(dict(counts))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
