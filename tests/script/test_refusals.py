@@ -1,0 +1,112 @@
+"""What can't be exported right is refused with a reason; what is dropped is said once."""
+
+import warnings
+
+import pytest
+import torch
+
+import onnxport
+from onnxport.errors import LoweringError, OnnxExporterWarning
+
+
+def two_ranks(x):
+    y = x
+    if x.sum() > 0:
+        y = x.unsqueeze(0)
+    return y
+
+
+def two_types(x):
+    y = x
+    if x.sum() > 0:
+        y = x.to(torch.int64)
+    return y + 1
+
+
+def expanded(x):
+    y = x[:, :1].expand(3, 4)
+    y.add_(1)
+    return x
+
+
+def always(x):
+    if x.shape[0] == 3:
+        raise ValueError("not three")
+    return x
+
+
+def list_then_write(x):
+    outs: list[torch.Tensor] = []
+    h = x[0].clone()
+    for i in range(int(x.sum())):
+        h += x[0] * i
+        outs.append(h)
+    return torch.stack(outs)
+
+
+def runtime_string(x):
+    name = f"{int(x.sum())}"
+    if name == "3":
+        return x
+    return x + 1
+
+
+REFUSED = {
+    "ranks": (two_ranks, "number of dimensions"),
+    "dtypes": (two_types, "float32 on one path and torch.int64|int64 on one path and torch.float32"),
+    "overlap": (expanded, "clone"),
+    "raises": (always, "not three"),
+    "appended_and_written": (list_then_write, r"append a clone\(\) of it"),
+    "string": (runtime_string, "string"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name):
+    function, reason = REFUSED[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(LoweringError, match=reason):
+            onnxport.export(torch.jit.script(function), (torch.ones(3, 4),), None)
+
+
+def prints(x):
+    print(x)
+    assert x.sum() > 0, "positive"
+    return x + 1
+
+
+def test_prints_and_checks_are_dropped_with_a_warning():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = onnxport.export(torch.jit.script(prints), (torch.ones(3, 4),), None)
+    messages = [str(w.message) for w in caught if issubclass(w.category, OnnxExporterWarning)]
+    assert len(messages) == 2
+    assert "print" in messages[0] and "test_refusals.py" in messages[0]
+    assert "check" in messages[1] and "test_refusals.py" in messages[1]
+    assert [n.op_type for n in result.model_proto.graph.node] == ["Add"]
+
+
+class Writes(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("count", torch.zeros(1))
+        self.seen = 0
+
+    def forward(self, x):
+        self.count += 1
+        self.count = self.count * 2
+        self.seen += 1
+        x.mul_(2)
+        return x + self.count * self.seen
+
+
+def test_writes_stay_inside():
+    model = torch.jit.script(Writes())
+    example = torch.ones(3)
+    with pytest.warns(OnnxExporterWarning, match="count") as caught:
+        onnxport.export(model, (example,), None)
+    assert len([w for w in caught if issubclass(w.category, OnnxExporterWarning)]) == 1
+    assert model.count.item() == 0
+    assert model.seen == 0
+    assert example.tolist() == [1, 1, 1]
