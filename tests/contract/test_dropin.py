@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import onnx
 import onnxruntime as ort
@@ -19,7 +21,9 @@ from tests.contract.test_export_parameters import Net, X, run
 def in_a_process(script: str, tmp_path) -> None:
     path = tmp_path / "program.py"
     path.write_text(textwrap.dedent(script))
-    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True)
+    paths = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
 
 

@@ -546,6 +546,22 @@ def test_quantized_args_dequantise_and_quantise_again(register, opset):
     np.testing.assert_allclose(got, expected.numpy(), atol=1e-5)
 
 
+def test_quantized_tensors_of_the_model_are_tuples_to_symbolic_functions(register):
+    @symbolic_helper.quantized_args(True)
+    def symbolic(g, x):
+        return g.op("Relu", x)
+
+    register("aten::relu", symbolic)
+
+    def forward(x):
+        q = torch.quantize_per_tensor(x, 0.1, 128, torch.quint8)
+        return q.relu().dequantize()
+
+    proto = exported(Call(forward), X)
+    assert operators(proto) == ["QuantizeLinear", "DequantizeLinear", "Relu", "QuantizeLinear", "DequantizeLinear"]
+    np.testing.assert_allclose(run(proto, X.numpy())[0], forward(X).numpy(), atol=1e-5)
+
+
 def test_quantized_args_leave_plain_arguments_alone(register):
     @symbolic_helper.quantized_args(True, False)
     @symbolic_helper.parse_args("v", "f")

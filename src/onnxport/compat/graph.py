@@ -16,6 +16,7 @@ from ..dtypes import array_of, from_onnx
 from ..errors import LoweringError, SymbolicValueError, UnsupportedOperatorError
 from ..lower.builder import Builder
 from ..lower.promotion import number_dtype
+from ..lower.quantized import STORED, QTensor
 from ..lower.values import Scalar, Tensor, describe
 from ..program import Node as ProgramNode
 from .value import Value, content_of, counter, torch_tensor
@@ -132,7 +133,7 @@ class Graph:
             return content
         if isinstance(content, torch.Tensor):
             content = self.builder.known(array_of(content), content.dtype)
-        return Value(content, self)
+        return Value(unpacked(content), self)
 
     def wrap_value(self, value: ir.Value | None) -> Value:
         return Value(None if value is None else self.builder.tensor_of(value), self)
@@ -245,7 +246,7 @@ class Graph:
         return tuple(results)
 
     def _result(self, value: Any) -> Any:
-        content = content_of(value)
+        content = packed(content_of(value))
         if isinstance(content, (list, tuple)):
             return [self._result(v) for v in content]
         return self.tensor(content) if isinstance(content, torch.Tensor) else content
@@ -268,6 +269,26 @@ class Graph:
     def _has_dynamic_input(self) -> bool:
         """Whether any input of the model has a size known only at run time: then recorded sizes are an example's."""
         return any(not isinstance(d, int) for v in self.builder.root.inputs for d in (v.shape or ()))
+
+
+def unpacked(content: Any) -> Any:
+    """A quantized tensor as symbolic functions know it: the tuple (integers, scale, zero point[, axis])."""
+    if isinstance(content, QTensor):
+        parts = (content.integers, content.scale, content.zero_point)
+        return parts if content.axis is None else (*parts, content.axis)
+    return [unpacked(c) for c in content] if isinstance(content, list) else content
+
+
+def packed(content: Any) -> Any:
+    """Such a tuple as a quantized tensor again."""
+    if isinstance(content, list):
+        return [packed(c) for c in content]
+    if isinstance(content, tuple) and len(content) in (3, 4) and all(isinstance(c, Tensor) for c in content[:3]):
+        integers, scale, zero_point = content[:3]
+        kinds = {stored: quantized for quantized, stored in STORED.items()}
+        if integers.dtype in kinds and scale.is_float:
+            return QTensor(kinds[integers.dtype], integers, scale, zero_point, *content[3:])
+    return content
 
 
 class OriginalNode:

@@ -15,7 +15,7 @@ from ..errors import UnsupportedOperatorError
 from ..lower import evaluator, registry
 from ..program import Node, Schema, Value
 from . import registration
-from .graph import Graph
+from .graph import Graph, packed
 from .value import content_of
 
 OLDEST = 7
@@ -24,7 +24,9 @@ OLDEST = 7
 def call(g: Graph, name: str, *args: Any, **kwargs: Any) -> Any:
     """Convert the operator `aten::name` here, as if the model had called it: values in, values out."""
     schema = _overload(name, args, kwargs)
-    arguments = _bound(schema, [content_of(a) for a in args], {k: content_of(v) for k, v in kwargs.items()})
+    arguments = _bound(
+        schema, [packed(content_of(a)) for a in args], {k: packed(content_of(v)) for k, v in kwargs.items()}
+    )
     contents = [g.tensor(a) if _is_tensor_number(a, spec.type) else a for a, spec in zip(arguments, schema.arguments)]
     node = Node(schema.full_name, list(contents), [Value("", r.type) for r in schema.returns], schema=schema)
     lower = registration.resolve(node, g.builder) or evaluator.builtin(node, contents)
@@ -46,7 +48,7 @@ def _overload(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Schema:
     found = [s for s in schemas(f"aten::{name}") if registry.find(s.full_name) or registration.registered(s.name, 99)]
     if not found:
         raise AttributeError(f"aten::{name} has no conversion")
-    contents = [content_of(a) for a in args]
+    contents = [packed(content_of(a)) for a in args]
     for schema in found:
         if _fits(schema, contents, kwargs):
             return schema
