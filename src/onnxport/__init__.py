@@ -63,6 +63,7 @@ _opset_modules.install()
 
 
 def __getattr__(name: str) -> Any:
+    import_module("._lean", __name__)  # before anything that imports onnx_ir
     if name in _MODULES or name.startswith("symbolic_opset"):
         try:
             return import_module(f".{name}", __name__)
