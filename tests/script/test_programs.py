@@ -13,7 +13,7 @@ R = torch.randn
 PROGRAMS = []
 
 
-def program(*arguments, dynamic=None, opset=13):
+def program(*arguments, dynamic=None, opset=8):
     def add(function):
         PROGRAMS.append((function, arguments, dynamic, opset))
         return function
@@ -49,7 +49,7 @@ def cond_append(x):
     return torch.stack(outs), len(outs)
 
 
-@program((R(5),), (R(1),), dynamic=N)
+@program((R(5),), (R(1),), dynamic=N, opset=13)
 def varying(x):
     outs: List[torch.Tensor] = []
     for i in range(x.shape[0]):
@@ -124,7 +124,7 @@ def pops(x, k: int):
     return torch.stack(l), len(l)
 
 
-@program((R(5, 3), 2), (R(4, 3), 1), dynamic=N)
+@program((R(5, 3), 2), (R(4, 3), 1), dynamic=N, opset=11)
 def setlist(x, k: int):
     l = [x[0], x[1], x[2]]
     for i in range(k):
@@ -177,7 +177,7 @@ def dim1(x):
     return y + 1, y.shape[0]
 
 
-@program((R(6, 2),), (R(9, 2),), dynamic=N)
+@program((R(6, 2),), (R(9, 2),), dynamic=N, opset=11)
 def chunks(x):
     outs: List[torch.Tensor] = []
     for c in x.split(4):
@@ -264,7 +264,7 @@ def alias_if(x):
     return y, v
 
 
-@program((torch.tensor([3, 1, 2]),), (torch.tensor([1, 1]),), dynamic=N)
+@program((torch.tensor([3, 1, 2]),), (torch.tensor([1, 1]),), dynamic=N, opset=13)
 def lens(lengths):
     outs: List[torch.Tensor] = []
     ns: List[int] = lengths.tolist()
@@ -375,7 +375,7 @@ def assert_(x):
     return x + 1
 
 
-@pytest.mark.parametrize("opset", [13, 20])
+@pytest.mark.parametrize("opset", [8, 13, 20])
 @pytest.mark.parametrize(
     ("function", "arguments", "dynamic", "lowest"), PROGRAMS, ids=[p[0].__name__ for p in PROGRAMS]
 )

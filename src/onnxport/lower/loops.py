@@ -258,6 +258,9 @@ class Loop:
                 leaving += merger.pack(template, *content_of(holder, made))
             rows = [self._row(x, scan, made.snapshot) for scan in scans.values() for x in scan.items]
             flags, rivals = self._flags_after(leaving, self.ev.depth)
+            if not leaving and g.opset < 11:  # a Loop has to carry something there
+                made.scope.inputs.append(value_of(g, merger.arriving(TensorSlot(torch.bool, ()), "unused")))
+                flags = [g.const(False, torch.bool)]
             inner = [g.scalar(made.results[0], torch.bool), *(x for x, _ in leaving), *flags, *rows]
             ends = [value_of(g, x) for x in inner]
         slots = [s for t in self._all_templates() for s in merger.slots(t)]
