@@ -5,11 +5,12 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from .conv_batch_norm import fuse_conv_batch_norm
+from .rms_norm import fuse_rms_norm
 
 
 def optimize(model: ir.Model) -> None:
     """Rewrites for inference, in place: no result changes by more than rounding."""
-    if fuse_conv_batch_norm(model):
+    if any([fuse_conv_batch_norm(model), fuse_rms_norm(model)]):
         _drop_unused_initializers(model.graph)
 
 
