@@ -170,7 +170,7 @@ class Evaluator:
 
     def bind(self, node: Node, results: list[Any]) -> None:
         if self.observe is not None:
-            self.observe(node, [self.resolved(r) for r in results])
+            self.observe(node, [r if isinstance(r, Unclear) else self.resolved(r) for r in results])
         for value, result in zip(node.outputs, results):
             self.env[value] = result
 

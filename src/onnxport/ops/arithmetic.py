@@ -142,6 +142,9 @@ def addcdiv(g: Builder, self: Tensor, tensor1: Tensor, tensor2: Tensor, value: A
 @lowering("aten::lerp")
 def lerp(g: Builder, self: Tensor, end: Tensor, weight: Any) -> Tensor:
     """lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor"""
+    if self.dtype in (torch.float16, torch.bfloat16):  # PyTorch rounds once, at the end
+        start, end = (g.cast(x, torch.float32) for x in (self, end))
+        return g.cast(lerp(g, start, end, g.scalar(weight, torch.float32)), self.dtype)
     weight = g.scalar(weight, self.dtype)
     step = g.sub(end, self)
     near = g.add(self, g.mul(weight, step))

@@ -12,8 +12,8 @@ from torch import special as eager
 
 from ..dims import Dim, broadcast
 from ..lower.builder import Builder
-from ..lower.loop import loop
 from ..lower.promotion import float_type
+from ..lower.recurrence import loop
 from ..lower.registry import lowering
 from ..lower.values import Scalar, Tensor
 from .fitted import Fit, precise

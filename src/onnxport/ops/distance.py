@@ -9,9 +9,10 @@ import torch
 
 from ..dims import known_le
 from ..lower.builder import Builder
+from ..lower.promotion import float_type
 from ..lower.registry import lowering
 from ..lower.values import Tensor
-from .arithmetic import promoted, promoted_float
+from .arithmetic import promoted, promoted_float, sub
 from .axes import wrap
 from .reduction import vector_norm
 
@@ -57,7 +58,8 @@ def pairwise_distance(
     g: Builder, x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Tensor:
     """pairwise_distance(Tensor x1, Tensor x2, float p=2., float eps=1e-06, bool keepdim=False) -> Tensor"""
-    return vector_norm(g, g.add(g.sub(*promoted_float(g, x1, x2)), eps), p, -1, keepdim)
+    difference = sub(g, x1, x2)  # of unsigned integers, it wraps around
+    return vector_norm(g, g.add(g.cast(difference, float_type(difference)), eps), p, -1, keepdim)
 
 
 @lowering("aten::cosine_similarity")

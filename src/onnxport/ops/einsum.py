@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import torch
+
 from ..dims import Size, broadcast, product
 from ..errors import LoweringError
 from ..lower.builder import Builder
@@ -80,7 +82,10 @@ def _summed(g: Builder, x: Labelled, needed: set[str]) -> Labelled:
     """Summed over the letters that nothing else needs."""
     axes = [i for i, letter in enumerate(x.letters) if letter not in needed]
     kept = "".join(letter for letter in x.letters if letter in needed)
-    return Labelled(g.reduce("ReduceSum", x.tensor, axes), kept) if axes else x
+    if not axes:
+        return x
+    whole = x.tensor if x.tensor.is_float else g.cast(x.tensor, torch.int64)
+    return Labelled(g.reduce("ReduceSum", whole, axes), kept)
 
 
 def _arranged(g: Builder, x: Labelled, letters: str) -> Tensor:

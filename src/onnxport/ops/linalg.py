@@ -1,8 +1,8 @@
 """Factorizations and solutions of small matrices of known size, by the textbook recurrences.
 
 ONNX has `Det` and nothing else of linear algebra. A recurrence is unrolled: the graph grows with the size of
-the matrix, which is why the size must be known and at most `LIMIT`. What has no finite formula
-(eigenvalues, singular values) has no conversion. Where PyTorch raises, for a matrix that is singular or not
+the matrix, which is why the size must be known and at most `LIMIT`. What has no finite formula is in
+`spectral`. Where PyTorch raises, for a matrix that is singular or not
 positive definite, the model gives infinities or NaN.
 """
 
@@ -17,6 +17,8 @@ from ..errors import LoweringError
 from ..lower.builder import Builder
 from ..lower.registry import lowering
 from ..lower.values import Tensor
+from .reduction import linalg_matrix_norm
+from .spectral import singular_values
 
 LIMIT = 32
 
@@ -434,6 +436,18 @@ def qr(g: Builder, self: Tensor, some: bool = True) -> tuple[Tensor, Tensor]:
     return linalg_qr(g, self, "reduced" if some else "complete")
 
 
+@lowering("aten::linalg_cond")
+def linalg_cond(g: Builder, self: Tensor, p: Any = None) -> Tensor:
+    """linalg_cond(Tensor self, Scalar? p=None) -> Tensor"""
+    if p in (None, 2, -2):
+        values = singular_values(g, self)
+        last = values.rank - 1
+        largest, smallest = (g.reduce(op, values, [last]) for op in ("ReduceMax", "ReduceMin"))
+        return g.cast(g.div(smallest, largest) if p == -2 else g.div(largest, smallest), self.dtype)
+    norms = [linalg_matrix_norm(g, x, p) for x in (self, inverse(g, self))]
+    return g.mul(norms[0], norms[1])
+
+
 # -- tensors as matrices ----------------------------------------------------------------------------
 
 
@@ -469,6 +483,7 @@ def linalg_vecdot(g: Builder, x: Tensor, y: Tensor, dim: int = -1) -> Tensor:
 def linalg_vander(g: Builder, x: Tensor, N: Any = None) -> Tensor:
     """linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor"""
     x = x if x.rank else g.unsqueeze(x, [0])
+    x = x if x.is_float or x.is_complex else g.cast(x, torch.int64)
     count = x.shape[-1] if N is None else N
     if not isinstance(count, int):
         raise LoweringError("the number of powers must be known at export; pass N")

@@ -11,6 +11,7 @@ from ..lower.builder import Builder
 from ..lower.promotion import float_type, result_type
 from ..lower.registry import lowering
 from ..lower.values import Tensor
+from .arithmetic import mul, neg, sub
 
 NONE, MEAN, SUM = range(3)  # torch's numbers of reductions
 
@@ -261,9 +262,8 @@ def margin_ranking_loss(
 ) -> Tensor:
     """margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=Mean)
     -> Tensor"""
-    dtype = float_type(input1, input2, target)
-    a, b, t = (g.cast(x, dtype) for x in (input1, input2, target))
-    return reduced(g, _positive(g, g.add(g.mul(g.neg(t), g.sub(a, b)), margin)), reduction)
+    difference = mul(g, neg(g, target), sub(g, input1, input2))  # of unsigned integers, it wraps around
+    return reduced(g, _positive(g, g.add(g.cast(difference, float_type(difference)), margin)), reduction)
 
 
 @lowering("aten::cosine_embedding_loss")
@@ -302,8 +302,6 @@ def triplet_margin_loss(
 ) -> Tensor:
     """triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2.0,
     float eps=1e-06, bool swap=False, int reduction=Mean) -> Tensor"""
-    dtype = float_type(anchor, positive, negative)
-    anchor, positive, negative = (g.cast(x, dtype) for x in (anchor, positive, negative))
     near, far = _distance(g, anchor, positive, p, eps), _distance(g, anchor, negative, p, eps)
     if swap:
         far = g.extremum("Min", far, _distance(g, positive, negative, p, eps))
@@ -312,7 +310,8 @@ def triplet_margin_loss(
 
 def _distance(g: Builder, a: Tensor, b: Tensor, p: float, eps: float) -> Tensor:
     """The p-norm of a - b + eps along the last axis."""
-    difference = g.add(g.sub(a, b), eps)
+    difference = sub(g, a, b)  # of unsigned integers, it wraps around
+    difference = g.add(g.cast(difference, float_type(difference)), eps)
     if p in (1, 2):
         return g.reduce("ReduceL1" if p == 1 else "ReduceL2", difference, [-1])
     size = g.op("Abs", difference)

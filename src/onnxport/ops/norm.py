@@ -147,14 +147,16 @@ def native_batch_norm_legit(
 def batch_norm_with_update(g: Builder, *arguments: Any) -> tuple[Tensor, ...]:
     """_batch_norm_with_update(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean,
     Tensor(b!) running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)"""
-    return *native_batch_norm_legit(g, *arguments[:5], True, *arguments[5:]), g.full([0], 0, torch.uint8)
+    given: list[Any] = [*arguments[:5], True, *arguments[5:]]
+    return *native_batch_norm_legit(g, *given), g.full([0], 0, torch.uint8)
 
 
 @lowering("aten::_batch_norm_no_update")
 def batch_norm_no_update(g: Builder, *arguments: Any) -> tuple[Tensor, ...]:
     """_batch_norm_no_update(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var,
     float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)"""
-    return *native_batch_norm(g, *arguments[:5], False, *arguments[5:]), g.full([0], 0, torch.uint8)
+    given: list[Any] = [*arguments[:5], False, *arguments[5:]]
+    return *native_batch_norm(g, *given), g.full([0], 0, torch.uint8)
 
 
 # -- over channels and groups -----------------------------------------------------------------------

@@ -250,6 +250,8 @@ def _adaptive_mean(g: Builder, x: Tensor, axis: int, out: Size) -> Tensor:
 
 
 def _adaptive_avg(g: Builder, x: Tensor, out: list[Size]) -> Tensor:
+    if x.dtype == torch.bfloat16:  # PyTorch rounds once, at the end
+        return g.cast(_adaptive_avg(g, g.cast(x, torch.float32), out), x.dtype)
     sizes = x.shape[2:]
     if all(known_eq(n, 1) for n in out):
         if has_kernels(x):

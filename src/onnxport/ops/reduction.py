@@ -15,11 +15,11 @@ import torch
 from .. import dims as sizes
 from ..dims import Size
 from ..dtypes import from_scalar_type
-from ..errors import LoweringError
 from ..lower.builder import Builder
 from ..lower.registry import lowering, out_lowering
 from ..lower.values import Tensor
 from .axes import wrap, wrap_all
+from .spectral import spectral_norm
 
 Dims = Sequence[int] | int | None
 
@@ -339,7 +339,9 @@ def linalg_matrix_norm(
     if ord in ("fro", None):
         return vector_norm(g, x, 2, [rows, columns], keepdim)
     if ord in ("nuc", 2, -2):
-        raise LoweringError(f"the matrix norm {ord!r} needs singular values, which ONNX can't compute; use 'fro' or 1")
+        last = g.transpose(x, [*[i for i in range(x.rank) if i not in (rows, columns)], rows, columns])
+        result = spectral_norm(g, last, ord)
+        return g.unsqueeze(result, sorted((rows, columns))) if keepdim else result
     summed, chosen = (rows, columns) if abs(ord) == 1 else (columns, rows)
     sums = g.reduce("ReduceSum", g.abs(x), [summed], True)
     best = g.reduce("ReduceMax" if ord > 0 else "ReduceMin", sums, [chosen], True)

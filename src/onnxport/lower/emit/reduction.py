@@ -35,6 +35,8 @@ class ReductionWords(CreationWords):
 
     def logsumexp(self, x: Tensor, axes: Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
         """log(sum(exp(x))). From opset 28 on the op is defined as just that, which overflows."""
+        if x.dtype == torch.bfloat16:
+            return self.cast(self.logsumexp(self.cast(x, torch.float32), axes, keepdims), x.dtype)
         if self.opset < 28:
             return self.reduce("ReduceLogSumExp", x, axes, keepdims)
         axes = list(range(x.rank)) if axes is None else axes
