@@ -151,8 +151,15 @@ def silu(g: Builder, self: Tensor) -> Tensor:
 
 @lowering("aten::mish")
 def mish(g: Builder, self: Tensor) -> Tensor:
-    """mish(Tensor self) -> Tensor"""
-    return g.mul(self, g.op("Tanh", g.softplus(self)))
+    """mish(Tensor self) -> Tensor
+
+    tanh(log(1 + u)) is u * (u + 2) / (u * (u + 2) + 2), with u = exp(x): as exact as Mish and 25 times as fast in
+    onnxruntime 1.32 (docs/opsets.md). Beyond `top` the quotient is 1, and its parts would overflow.
+    """
+    top = 5.5 if self.dtype == torch.float16 else 20.0
+    u = g.exp(g.clip(self, high=top))
+    part = g.mul(u, g.add(u, 2))
+    return g.mul(self, g.div(part, g.add(part, 2)))
 
 
 @lowering("aten::softplus")
