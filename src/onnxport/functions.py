@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -41,7 +42,7 @@ def annotated(module: torch.nn.Module) -> dict[str, Any]:
     names: dict[str, None] = {}
     for base in reversed(type(module).__mro__):
         if issubclass(base, torch.nn.Module) and base is not torch.nn.Module:
-            names.update(dict.fromkeys(base.__dict__.get("__annotations__", ())))
+            names.update(dict.fromkeys(inspect.get_annotations(base)))
     found = {name: getattr(module, name) for name in names if hasattr(module, name)}
     return {name: _plain(value) for name, value in found.items() if _is_attribute(value)}
 
