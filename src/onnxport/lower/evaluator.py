@@ -263,16 +263,20 @@ class Evaluator:
             position = next((i for i, a in enumerate(schema.arguments) if a.alias and a.alias == spec.alias), None)
             base = held[position] if position is not None else None
             if spec.alias and isinstance(base, Ref) and position is not None:
-                bound.append(self._view(schema.name, lower, base, arguments, position, result))
+                bound.append(self._view(node, lower, base, arguments, position, result))
             elif isinstance(result, Tensor) and schema.name in views.RETURNS_ARGUMENT and result is arguments[0]:
                 bound.append(held[0])
             else:
-                bound.append(self.hold(result))
+                fresh = self.hold(result)
+                if isinstance(fresh, Ref):
+                    fresh.ordered = views.keeps_order(schema.name, held)
+                bound.append(fresh)
         return bound
 
     def _view(
-        self, name: str, lower: registry.Lowering, base: Ref, arguments: list[Any], position: int, result: Any
+        self, node: Node, lower: registry.Lowering, base: Ref, arguments: list[Any], position: int, result: Any
     ) -> Any:
+        name = node.op.partition(".")[0]
         if isinstance(result, (list, tuple)):
             made = [
                 Ref(r, base, views.step(self.g, name, lower, arguments, position, i), self.depth)
@@ -284,12 +288,13 @@ class Evaluator:
             base.rival(cell)
             return cell
         same = result is arguments[position]
-        if name in views.COPIES_UNLESS_SAME:
-            copies = not same or (name == "aten::contiguous" and not views.is_contiguous(base.steps))
-        else:
-            copies = name in views.COPIES_UNLESS_VIEWABLE and not views.is_contiguous(base.steps)
-        if copies or not isinstance(result, Tensor):
-            return self.hold(result)
+        shares = views.shares(name, node, base, position, same)
+        if shares is not True or not isinstance(result, Tensor):
+            copy = self.hold(result)
+            if shares is None and isinstance(copy, Ref):
+                copy.ordered = False
+                copy.rival(base)
+            return copy
         if same:
             return base
         return Ref(result, base, views.step(self.g, name, lower, arguments, position, None), self.depth)

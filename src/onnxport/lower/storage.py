@@ -79,6 +79,7 @@ class Ref:
         "depth",
         "links",
         "listed",
+        "ordered",
         "parent",
         "place",
         "rivals",
@@ -103,6 +104,7 @@ class Ref:
         self.links: list[Link] = []
         self.rivals: list[Ref | Cell] = []
         self.unsure = ""  # why the content isn't known any more
+        self.ordered = True  # whether its elements surely lie in memory in order
         self.listed = False  # whether a list, dict or object holds it
         self.place: tuple[Cell, Any] | None = None  # the list of unknown length, and the index, that it was read from
 

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 from .. import dims as sizes
 from ..dims import Size
 from ..errors import LoweringError
+from ..program import Node, Value
 from .builder import Builder
 from .emit import INT64_MAX
-from .storage import Step
+from .storage import Cell, Ref, Step
 from .values import Tensor
 
 Inverse = Callable[..., Tensor]
@@ -41,9 +44,50 @@ _REORDERS = frozenset(
 )  # fmt: skip
 
 
-def is_contiguous(steps: list[str]) -> bool:
-    """Whether a view by these steps surely lies in memory in order."""
-    return not any(step in _REORDERS for step in steps)
+# Results of these may lie in memory in another order than their arguments.
+_PERMUTES_RESULT = ("einsum", "tensordot", "linalg", "attention", "qr", "svd", "fft", "lstm", "gru", "rnn", "conv")
+
+
+def is_ordered(base: Ref) -> bool:
+    """Whether the elements of a reference surely lie in memory in order."""
+    return base.root.ordered and not any(step in _REORDERS for step in base.steps)
+
+
+def keeps_order(name: str, arguments: list[Any]) -> bool:
+    """Whether a fresh result of an op surely lies in memory in order: ops keep the strides of their arguments."""
+    if any(part in name for part in _PERMUTES_RESULT):
+        return False
+    parts = [x for a in arguments for x in (a.content if isinstance(a, Cell) and isinstance(a.content, list) else [a])]
+    return all(is_ordered(x) for x in parts if isinstance(x, Ref))
+
+
+def shares(name: str, node: Node, base: Ref, position: int, same: bool) -> bool | None:
+    """Whether the result of a view op is a view, not a copy; None if that isn't known.
+
+    A trace has recorded the strides; otherwise what is known is where elements lie in order.
+    """
+    if name in COPIES_UNLESS_SAME and name != "aten::contiguous":
+        return same
+    if name not in COPIES_UNLESS_VIEWABLE and name != "aten::contiguous":
+        return True
+    if name != "aten::contiguous" and same:
+        return True
+    given, made = node.inputs[position], node.outputs[0].tensor_type
+    recorded = given.tensor_type if isinstance(given, Value) else None
+    if recorded is None or made is None or None in (recorded.sizes, recorded.strides, made.sizes):
+        return True if is_ordered(base) else None
+    sizes, strides, target = recorded.sizes, recorded.strides, made.sizes
+    assert sizes is not None and strides is not None and target is not None
+    if None in sizes or None in strides or None in target:
+        return True if is_ordered(base) else None
+    like = torch.empty_strided(sizes, strides, device="meta")  # type: ignore[arg-type]
+    if name == "aten::contiguous":
+        return like.is_contiguous()
+    try:
+        like.view(target)  # type: ignore[arg-type]
+    except RuntimeError:
+        return False
+    return True
 
 
 def step(
@@ -188,4 +232,13 @@ def _from_front(start: Size, size: Size) -> Size:
     return sizes.maximum(start, -size) + size * sizes.maximum(sizes.minimum(-start, 1), 0)
 
 
-__all__ = ["COPIES_UNLESS_SAME", "COPIES_UNLESS_VIEWABLE", "RETURNS_ARGUMENT", "is_contiguous", "step", "write_slice"]
+__all__ = [
+    "COPIES_UNLESS_SAME",
+    "COPIES_UNLESS_VIEWABLE",
+    "RETURNS_ARGUMENT",
+    "is_ordered",
+    "keeps_order",
+    "shares",
+    "step",
+    "write_slice",
+]
