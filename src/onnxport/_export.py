@@ -142,7 +142,9 @@ def convert(model: Any, args: Any, kwargs: Mapping[str, Any] | None, chosen: Opt
         lowered = _lower(program, chosen)
     if chosen.modules_as_functions:  # nothing is fused across calls
         modules_as_functions(lowered, model, chosen.modules_as_functions)
-    elif chosen.optimize and chosen.do_constant_folding and chosen.export_params and chosen.training is TrainingMode.EVAL:
+    elif (
+        chosen.optimize and chosen.do_constant_folding and chosen.export_params and chosen.training is TrainingMode.EVAL
+    ):
         passes.optimize(lowered.model)
     try:
         write.check_model(lowered.model)
@@ -163,26 +165,17 @@ def capture_only(model: Any, args: Any, kwargs: Mapping[str, Any] | None, chosen
 
 def _check_axes(program: Program, model: Any, args: Any, kwargs: Mapping[str, Any] | None, chosen: Options) -> None:
     """Keep dynamic axes of a trace live that became Python numbers; warn of those that can't be, or raise."""
+    from .axes import sizes
     from .capture import thaw
 
     dynamic = any(declared.axes for declared in program.inputs)
-    if program.front_end != "trace" or not dynamic or not chosen.check_axes or program.conversions == []:
+    if program.front_end != "trace" or not dynamic or not chosen.check_axes:
         return
-    frozen = thaw(program, model, args, kwargs)
-    if frozen is None:
-        log.info("the model runs at no other sizes that were tried: whether its dynamic axes are live isn't known")
-    if not frozen:
-        return
-    found = list(dict.fromkeys(map(str, frozen)))
-    places = "\n".join(f"  {text}" for text in found[:8]) + ("\n  ..." if len(found) > 8 else "")
-    message = (
-        f"the exported model may be right only at the example size of {', '.join(frozen[0].labels)}: a size became a "
-        f"Python number, or decided which operations run:\n{places}\n"
-        "Compute with x.shape and tensors instead of int(), range(), numpy and if; or torch.jit.script that part."
-    )
-    if chosen.strict:
+    message = thaw(program, model, args, kwargs).message(sizes(program))
+    if message and chosen.strict:
         raise OnnxExporterError(message)
-    warnings.warn(message, OnnxExporterWarning, stacklevel=4)
+    if message:
+        warnings.warn(message, OnnxExporterWarning, stacklevel=4)
 
 
 def text_of(lowered: Lowered, *, node_names: bool = False) -> str:

@@ -2,8 +2,9 @@
 
 import torch
 import torch.nn.functional as F
-from tests.dynamic.harness import check, f, i, program, programs
 from torch import nn
+
+from tests.dynamic.harness import check, f, i, program, programs
 
 
 def seeded(make, *args, **options):

@@ -4,9 +4,10 @@ import math
 
 import torch
 import torch.nn.functional as F
-from tests.dynamic.harness import LATEST, check, f, i, lengths, mask, program, programs
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from tests.dynamic.harness import LATEST, check, f, i, lengths, mask, program, programs
 
 
 def seeded(make, *args, **options):

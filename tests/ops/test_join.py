@@ -1,8 +1,5 @@
-import pytest
 import torch
 from tests.harness import LATEST, b8, case, cases, check, f16, f32, f64, i32, i64, u8
-
-from onnxport.errors import LoweringError
 
 N = {0: {0: "n"}}
 NM = {0: {0: "n", 1: "m"}}
@@ -68,6 +65,6 @@ def test_pieces(case, frontend, opset):
     check(case, frontend, opset)
 
 
-def test_an_unknown_number_of_pieces_is_refused():
-    with pytest.raises(LoweringError, match="taken apart along an axis of a size known only at run time"):
-        check(case("pieces", lambda x: x.split(2), f32(6), dynamic=N))
+def test_a_trace_takes_as_many_pieces_as_the_example_has():
+    pieces = case("pieces", lambda x: x.split(2)[1], f32(6), dynamic=N, others=[(f32(4).make(0),), (f32(9).make(0),)])
+    check(pieces)

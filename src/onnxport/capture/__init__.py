@@ -12,7 +12,7 @@ from ..program import Program
 
 if TYPE_CHECKING:
     from ..options import Options
-    from .liveness import Frozen
+    from .liveness import Report
 
 
 def capture(model: Any, args: Any, kwargs: Mapping[str, Any] | None, options: Options) -> Program:
@@ -34,7 +34,7 @@ def capture(model: Any, args: Any, kwargs: Mapping[str, Any] | None, options: Op
     return trace(model, positional, named)
 
 
-def thaw(program: Program, model: Any, args: Any, kwargs: Mapping[str, Any] | None) -> list[Frozen] | None:
+def thaw(program: Program, model: Any, args: Any, kwargs: Mapping[str, Any] | None) -> Report:
     """Look for dynamic axes that a trace froze, by tracing at other sizes; see `liveness.thaw`."""
     from . import liveness
     from .inputs import normalize

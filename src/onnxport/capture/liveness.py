@@ -2,211 +2,293 @@
 
 A size that was turned into a Python number (`int(n)`, `range(n)`, numpy, ...) is a constant of the trace. Two
 traces at different sizes then differ: in that constant, or in the ops that were run. A constant that
-depends on one size linearly, as a third trace confirms, is replaced by the expression, and stays live; anything
+follows one size by an expression is replaced by the expression, and stays live (see `expressions`); anything
 else is reported with its place.
+
+Where nothing is frozen, which is the rule, the two recordings have the same text, and the second isn't read further.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 import torch
 
-from ..dims import Dim, Size
 from ..program import Location, Node, Program, Value
+from ..program.ir import Block, Conversion
+from .comparison import Difference, Site, compare, same_text
+from .expressions import Expression, candidates, integer, separating_size
 
-Retrace = Callable[[Mapping[str, int]], Program | None]
-Path = tuple[int, ...]  # node, operand, position in a list
+# Traces at further sizes that are made to tell expressions apart.
+_TRIALS = 4
+# A program that compares sizes with a number is tried beyond it, up to so many times the example's size.
+_GROWTH = 8
 
 
-@dataclass(frozen=True, slots=True)
+class Recording(Protocol):
+    """A run of the model that was recorded."""
+
+    @property
+    def graph(self) -> Any: ...
+
+    @property
+    def read(self) -> Callable[[], Program]: ...
+
+
+Sizes = Mapping[str, int]
+Retrace = Callable[[Sizes], Recording | None]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Frozen:
     """A place where the program depends on an example size."""
 
-    labels: tuple[str, ...]  # the axes that it may depend on
     location: Location
     what: str
+    is_loop: bool = False
 
     def __str__(self) -> str:
-        return f"{self.what} at {self.location}"
+        return f"{self.location}: {self.what}"
 
 
-def thaw(program: Program, sizes: Mapping[str, int], retrace: Retrace) -> list[Frozen] | None:
+@dataclasses.dataclass(frozen=True, slots=True)
+class Report:
+    """What is known of the dynamic axes of a trace.
+
+    Attributes:
+        checked: whether the model ran at other sizes at all.
+        labels: of the axes that `frozen` depends on.
+        conversions: where sizes became Python numbers.
+    """
+
+    checked: bool = True
+    labels: tuple[str, ...] = ()
+    frozen: tuple[Frozen, ...] = ()
+    conversions: tuple[Conversion, ...] = ()
+
+    def message(self, sizes: Sizes) -> str:
+        """What to tell the user; "" if all is well."""
+        if not self.checked:
+            labels = _listed(sizes)
+            return (
+                f"the model runs at no other sizes than {labels} that were tried, so whether these axes are dynamic in the "
+                "exported model isn't known. Give an example at which they can grow, or check_axes=False if you know better"
+            )
+        if not self.frozen:
+            return ""
+        labels = _listed({label: sizes[label] for label in self.labels})
+        lines = [
+            f"the exported model may be right only at {labels}: a size became a Python number, or decided which "
+            "operations run.",
+            *_some(dict.fromkeys(map(str, self.frozen))),
+        ]
+        if self.conversions:
+            lines.append("Sizes became Python numbers here:")
+            lines += _some(dict.fromkeys(f"{c.source}: {c.what}" for c in self.conversions))
+        if any(f.is_loop for f in self.frozen):
+            lines.append(
+                "A loop over a dynamic axis runs as often as in the example: compute on the whole tensor, or put the loop "
+                "into a function and decorate it with @torch.jit.script, which mixes into traces and keeps loops."
+            )
+        else:
+            lines.append(
+                "Compute with x.shape and tensors instead of int(), range(), numpy and if; or put that part into a "
+                "function and decorate it with @torch.jit.script, which mixes into traces and keeps ifs and loops."
+            )
+        return "\n".join(lines)
+
+
+def thaw(program: Program, sizes: Sizes, retrace: Retrace) -> Report:
     """Replace constants that follow a size by expressions, in place; what stays frozen.
 
     Args:
         sizes: the example sizes by label.
         retrace: traces at other sizes; None where the model can't run at these.
-
-    Returns:
-        None if the model runs at no other sizes that were tried, so that nothing is known.
     """
-    found = _other(program, sizes, retrace, _candidates(sizes))
-    if found is None:
-        return None
-    other_sizes, other = found
-    differences, broken = _compare(program, other)
-    if not differences and broken is None:
-        return []
-    labels = tuple(label for label in sizes if sizes[label] != other_sizes[label])
-    frozen: list[Frozen] = []
-    guesses = {path: _guesses(a, b, sizes, other_sizes) for path, (a, b) in differences.items()}
-    if any(guesses.values()):
-        third = _other(program, sizes, retrace, _candidates(sizes, start=1))
-        if third is not None:
-            _confirm(program, third, guesses)
-        else:
-            guesses = {path: [] for path in guesses}
-    made: list[tuple[int, Node]] = []
-    for path, (a, b) in differences.items():
-        if len(guesses[path]) == 1:
-            _replace(program, path, guesses[path][0], made)
-        else:
-            node = program.block.nodes[path[0]]
-            what = f"{_shown(a)} in {node.op} is {_shown(b)} at {_sizes_text(other_sizes)}"
-            frozen.append(Frozen(labels, _place(program, path[0]), what))
-    if broken is not None:
-        index, what = broken
-        frozen.append(Frozen(labels, _place(program, index), f"{what} at {_sizes_text(other_sizes)}"))
-    for index, node in reversed(made):
-        program.block.nodes.insert(index, node)
-    return frozen
+    conversions = program.conversions or []
+    trials = _Trials(program, sizes, retrace)
+    grown = trials.first(_grown(sizes, conversions))
+    crossed = trials.first(_crossing(sizes)) if any(c.decides for c in conversions) else None
+    if grown is None and crossed is None:
+        return Report(checked=False)
+    different = [trial for trial in (grown, crossed) if trial is not None and not trial.same]
+    if not different:
+        return Report()
+    frozen = _Thawing(program, sizes, trials, different).run()
+    labels = trials.guilty() if frozen else ()
+    return Report(True, labels, tuple(frozen), tuple(conversions))
 
 
-def _sizes_text(sizes: Mapping[str, int]) -> str:
-    return ", ".join(f"{label}={size}" for label, size in sizes.items())
-
-
-def _candidates(sizes: Mapping[str, int], start: int = 0) -> Iterator[dict[str, int]]:
-    """Sizes to try: each label grown by a number of its own, or by whole multiples."""
-    step = 1 + start * 2
-    yield {label: size + step + (i if size > 1 else i + 1) for i, (label, size) in enumerate(sizes.items())}
-    yield {label: size + step for label, size in sizes.items()}
-    yield {label: size * (2 + start) for label, size in sizes.items()}
-
-
-def _other(
-    program: Program, sizes: Mapping[str, int], retrace: Retrace, candidates: Iterator[dict[str, int]]
-) -> tuple[dict[str, int], Program] | None:
-    for candidate in candidates:
-        other = retrace(candidate)
-        if other is not None:
-            return candidate, other
-    return None
-
-
-def _compare(a: Program, b: Program) -> tuple[dict[Path, tuple[Any, Any]], tuple[int, str] | None]:
-    """Constants that differ, and the first node from which on the programs are different ones."""
-    differences: dict[Path, tuple[Any, Any]] = {}
-    nodes, others = a.block.nodes, b.block.nodes
-    for index, (x, y) in enumerate(zip(nodes, others)):
-        if x.op != y.op:
-            return differences, (index, f"{x.op} is {y.op}")
-        if len(x.outputs) != len(y.outputs):
-            return differences, (index, f"the {len(x.outputs)} results of {x.op} are {len(y.outputs)}")
-        if len(x.inputs) != len(y.inputs):
-            return differences, (index, f"the {len(x.inputs)} inputs of {x.op} are {len(y.inputs)}")
-        for position, (p, q) in enumerate(zip(x.inputs, y.inputs)):
-            if p.__class__ is not Value and not _same(p, q):
-                _descend(differences, (index, position), p, q)
-    if len(nodes) != len(others):
-        return differences, (min(len(nodes), len(others)) - 1, f"{len(nodes)} operations are {len(others)}")
-    return differences, None
-
-
-def _descend(differences: dict[Path, tuple[Any, Any]], path: Path, a: Any, b: Any) -> None:
-    if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
-        for i, (x, y) in enumerate(zip(a, b)):
-            if not _same(x, y):
-                _descend(differences, (*path, i), x, y)
-    else:
-        differences[path] = (a, b)
-
-
-def _same(a: Any, b: Any) -> bool:
-    if a is b:
-        return True
-    if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
-        return a.dtype == b.dtype and a.shape == b.shape and bool(torch.equal(a, b))
-    if isinstance(a, float) and isinstance(b, float) and a != a and b != b:
-        return True
-    if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b))
-    return type(a) is type(b) and not isinstance(a, torch.Tensor) and bool(a == b)
-
-
-# -- expressions ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Guess:
-    """The constant is `slope * size + offset` of one label."""
-
-    label: str
-    slope: int
-    offset: int
-
-    def at(self, sizes: Mapping[str, int]) -> int:
-        return self.slope * sizes[self.label] + self.offset
-
-    def size(self) -> Size:
-        return Dim.symbol(self.label) * self.slope + self.offset
-
-
-def _integer(value: Any) -> int | None:
-    """An int, or the content of a 0-d int64 tensor."""
-    if isinstance(value, torch.Tensor):
-        return int(value) if value.dim() == 0 and value.dtype == torch.int64 else None
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _guesses(a: Any, b: Any, sizes: Mapping[str, int], others: Mapping[str, int]) -> list[_Guess]:
-    x, y = _integer(a), _integer(b)
-    if x is None or y is None:
-        return []
-    found = []
+def _grown(sizes: Sizes, conversions: Sequence[Conversion]) -> Iterator[dict[str, int]]:
+    """Larger sizes to try: beyond what they were compared with, of another parity each; else whole multiples."""
+    limit = max(sizes.values(), default=0) * _GROWTH + 64
+    beyond = max([c.threshold for c in conversions if c.threshold is not None and c.threshold <= limit], default=0)
+    steps = {label: 1 + 2 * i + (size <= 1) * (i + 1) for i, (label, size) in enumerate(sizes.items())}
+    if beyond >= min(sizes.values()):
+        yield {label: max(size, beyond) + steps[label] for label, size in sizes.items()}
+    yield {label: size + steps[label] for label, size in sizes.items()}
+    yield {label: size + 1 for label, size in sizes.items()}
+    yield {label: size * 2 for label, size in sizes.items()}
+    yield {label: size + (size > 1) for label, size in sizes.items()}  # what is broadcast stays 1
     for label, size in sizes.items():
-        if others[label] != size:
-            slope = Fraction(y - x, others[label] - size)
-            if slope.denominator == 1 and slope != 0:
-                found.append(_Guess(label, int(slope), x - int(slope) * size))
-    return found
+        yield {**sizes, label: size + 1}
 
 
-def _confirm(program: Program, third: tuple[dict[str, int], Program], guesses: dict[Path, list[_Guess]]) -> None:
-    """Keep what a third trace confirms; of several, those without an offset."""
-    sizes, other = third
-    _, broken = _compare(program, other)
-    comparable = len(program.block.nodes) if broken is None else broken[0]
-    for path, options in guesses.items():
-        lined_up = path[0] < comparable
-        kept = [g for g in options if lined_up and _integer(_at(other, path)) == g.at(sizes)]
-        plain = [g for g in kept if g.offset == 0]
-        guesses[path] = plain if len(kept) > 1 and len(plain) == 1 else kept
+def _crossing(sizes: Sizes) -> Iterator[dict[str, int]]:
+    """Small sizes to try, where the program compared a size with a number."""
+    for small in (1, 2):
+        yield dict.fromkeys(sizes, small)
+    yield {label: max(size // 2, 1) for label, size in sizes.items()}
 
 
-def _at(program: Program, path: Path) -> Any:
-    value: Any = program.block.nodes[path[0]].inputs[path[1]]
-    for index in path[2:]:
-        value = value[index]
-    return value
+@dataclasses.dataclass(slots=True)
+class _Trial:
+    sizes: dict[str, int]
+    recording: Recording
+    same: bool
+    program: Program | None = None
+
+    def read(self) -> Program:
+        if self.program is None:
+            self.program = self.recording.read()
+        return self.program
 
 
-def _replace(program: Program, path: Path, guess: _Guess, made: list[tuple[int, Node]]) -> None:
+class _Trials:
+    """Traces at other sizes."""
+
+    def __init__(self, program: Program, sizes: Sizes, retrace: Retrace) -> None:
+        self.program, self.sizes, self.retrace = program, sizes, retrace
+
+    def at(self, sizes: dict[str, int]) -> _Trial | None:
+        recording = self.retrace(sizes)
+        if recording is None:
+            return None
+        return _Trial(sizes, recording, same_text(self.program.keep_alive, recording.graph))
+
+    def first(self, options: Iterator[dict[str, int]]) -> _Trial | None:
+        """At the first of these sizes at which the model runs."""
+        for sizes in options:
+            trial = None if sizes == self.sizes else self.at(sizes)
+            if trial is not None:
+                return trial
+        return None
+
+    def guilty(self) -> tuple[str, ...]:
+        """The labels which change the program when they alone change; all if that can't be told."""
+        found = []
+        for label, size in self.sizes.items():
+            options = ({**self.sizes, label: n} for n in (size + 1, size * 2, 1))
+            trial = self.first(options) if len(self.sizes) > 1 else None
+            if trial is None or not trial.same:
+                found.append(label)
+        return tuple(found or self.sizes)
+
+
+class _Thawing:
+    """Differences of the program from others, and the expressions that may explain them."""
+
+    def __init__(self, program: Program, sizes: Sizes, trials: _Trials, different: list[_Trial]) -> None:
+        self.program, self.sizes, self.trials = program, sizes, trials
+        self.seen: list[tuple[Mapping[str, int], dict[Any, Difference], int]] = []
+        self.breaks: list[tuple[Sizes, Difference]] = []
+        self.differences: dict[Any, tuple[Sizes, Difference]] = {}
+        for trial in different:
+            self._look(trial)
+
+    def _look(self, trial: _Trial) -> None:
+        found, broken, comparable = compare(self.program, trial.read())
+        self.seen.append((trial.sizes, found, comparable))
+        if broken is not None:
+            self.breaks.append((trial.sizes, broken))
+        for path, difference in found.items():
+            self.differences.setdefault(path, (trial.sizes, difference))
+
+    def run(self) -> list[Frozen]:
+        if not self.breaks:
+            self._separate()
+        made: list[tuple[Block, Node, Node]] = []
+        frozen = []
+        for path, (at, difference) in self.differences.items():
+            options = [] if self.breaks and not self._is_before_breaks(difference) else self._options(path)
+            if len(options) == 1:
+                _replace(difference, options[0], made)
+            else:
+                frozen.append(_frozen(difference, at))
+        frozen += [_frozen(broken, at) for at, broken in self.breaks[:1]]
+        for block, node, new in made:
+            block.nodes.insert(block.nodes.index(node), new)
+        return frozen
+
+    def _is_before_breaks(self, difference: Difference) -> bool:
+        return all(difference.site.number < broken.site.number for _, broken in self.breaks)
+
+    def _options(self, path: Any) -> list[Expression]:
+        """Expressions that give the constant at all sizes seen, one of each that are equal."""
+        difference = self.differences[path][1]
+        observed: list[tuple[Sizes, int]] = []
+        mine = integer(difference.mine)
+        for sizes, found, comparable in self.seen:
+            if path in found:
+                value = integer(found[path].theirs)
+            else:
+                value = mine if difference.site.number < comparable else None
+            if value is None:
+                return []
+            observed.append((sizes, value))
+        if mine is None:
+            return []
+        return candidates([(self.sizes, mine), *observed])
+
+    def _separate(self) -> None:
+        """Trace at further sizes until each constant has one expression, or none."""
+        for _ in range(_TRIALS):
+            groups = [options for path in self.differences if _is_open(options := self._options(path))]
+            if not groups:
+                return
+            trial = self._at_separating_size(groups)
+            if trial is None:
+                return
+            self._look(trial)
+            if self.breaks:
+                return
+
+    def _at_separating_size(self, groups: list[list[Expression]]) -> _Trial | None:
+        refused = {label: {size, *(at[label] for at, _, _ in self.seen)} for label, size in self.sizes.items()}
+        for _ in range(3):
+            chosen = {
+                label: separating_size(size, [[e for e in g if e.label == label] for g in groups], refused[label])
+                for label, size in self.sizes.items()
+            }
+            trial = self.trials.at(chosen)
+            if trial is not None:
+                return trial
+            for label, size in chosen.items():
+                refused[label].add(size)
+        return None
+
+
+def _is_open(options: list[Expression]) -> bool:
+    """Whether a further trace may decide: one expression must be confirmed by a third trace, several told apart."""
+    return len(options) > 1 or (len(options) == 1 and not options[0].confirmed)
+
+
+def _replace(difference: Difference, expression: Expression, made: list[tuple[Block, Node, Node]]) -> None:
     """Put the expression in place of the constant; in place of a tensor, a tensor made of it."""
-    node = program.block.nodes[path[0]]
-    new: Any = guess.size()
-    if isinstance(_at(program, path), torch.Tensor):
-        value = Value(f"{guess.label}_{len(made)}", "Tensor")
-        made.append((path[0], Node("prim::NumToTensor", [new], [value], scope=node.scope, location=node.location)))
+    site, path = difference.site, difference.path
+    new: Any = expression.size()
+    if isinstance(difference.mine, torch.Tensor):
+        value = Value(f"{expression.label}_{len(made)}", "Tensor")
+        node = Node("prim::NumToTensor", [new], [value], scope=site.node.scope, location=site.node.location)
+        made.append((site.block, site.node, node))
         new = value
-    if len(path) > 2:
-        node.inputs[path[1]] = _copied(node.inputs[path[1]])
-    holder: Any = node.inputs
-    for index in path[1:-1]:
+    if len(path) > 1:
+        site.node.inputs[path[0]] = _copied(site.node.inputs[path[0]])
+    holder: Any = site.node.inputs
+    for index in path[:-1]:
         holder = holder[index]
     holder[path[-1]] = new
 
@@ -218,21 +300,31 @@ def _copied(value: Any) -> Any:
 # -- messages -------------------------------------------------------------------------------------
 
 
-def _place(program: Program, index: int) -> Location:
+def _listed(sizes: Sizes) -> str:
+    return ", ".join(f"{label}={size}" for label, size in sizes.items())
+
+
+def _some(texts: Iterable[str], most: int = 6) -> list[str]:
+    """The first of the texts as lines, and how many more there are."""
+    lines = [f"  {text}" for text in texts]
+    return lines if len(lines) <= most else [*lines[: most - 1], f"  and {len(lines) - most + 1} more"]
+
+
+def _frozen(difference: Difference, sizes: Sizes) -> Frozen:
+    return Frozen(_place(difference.site), f"{difference.what} at {_listed(sizes)}", difference.is_loop)
+
+
+def _place(site: Site) -> Location:
     """Where a node comes from; lists are made nowhere in particular, so it is where they are used."""
-    nodes = program.block.nodes
-    for node in [nodes[index], *_users(nodes[index], nodes[index + 1 : index + 40])]:
+    nodes = site.block.nodes
+    first = next((i for i, node in enumerate(nodes) if node is site.node), len(nodes))
+    outputs = set(site.node.outputs)
+    users = (n for n in itertools.islice(nodes, first + 1, first + 40) if outputs.intersection(_values(n)))
+    for node in itertools.chain([site.node], users, reversed(nodes[max(first - 8, 0) : first])):
         if node.location.source:
             return node.location
-    return nodes[index].location
+    return site.node.location
 
 
-def _users(node: Node, after: list[Node]) -> list[Node]:
-    outputs = set(node.outputs)
-    return [n for n in after if any(x in outputs for x in n.inputs if x.__class__ is Value)]
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, torch.Tensor):
-        return f"a constant of shape {list(value.shape)}" if value.dim() else f"the constant {value.item()}"
-    return f"the constant {value!r}"
+def _values(node: Node) -> list[Value]:
+    return [x for x in node.inputs if x.__class__ is Value]

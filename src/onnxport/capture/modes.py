@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
+import functools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -65,10 +67,11 @@ def _split(tensor: torch.Tensor, split_size_or_sections: torch.Tensor, dim: int 
 
 
 @contextlib.contextmanager
-def rounding() -> Iterator[None]:
-    """Let `math.ceil`, `math.floor`, `math.trunc`, `round` and `divmod` compute with sizes, as `//` does.
+def number_functions() -> Iterator[None]:
+    """Let `math.ceil`, `math.floor`, `math.trunc`, `round`, `divmod`, `min` and `max` compute with sizes, as `//` does.
 
-    Tensors don't have these methods: Python would turn the size into a float, or raise.
+    Tensors don't have the methods behind the former, so that Python would turn the size into a float, or raise; of
+    the latter it would keep the one that is the least or greatest in the example.
     """
 
     def whole(compute: Callable[[torch.Tensor], torch.Tensor], otherwise: Callable[[float], int]) -> Any:
@@ -89,11 +92,30 @@ def rounding() -> Iterator[None]:
     added = [name for name in methods if not hasattr(torch.Tensor, name)]
     for name in added:
         setattr(torch.Tensor, name, methods[name])
+    plain = builtins.min, builtins.max
+    extrema: Any = builtins
+    extrema.min, extrema.max = _extremum(min, torch.minimum), _extremum(max, torch.maximum)
     try:
         yield
     finally:
+        extrema.min, extrema.max = plain
         for name in added:
             delattr(torch.Tensor, name)
+
+
+def _extremum(plain: Callable[..., Any], of_two: Callable[..., torch.Tensor]) -> Callable[..., Any]:
+    """`min` or `max`, live if one of its arguments is a size and the others are sizes or ints."""
+
+    @functools.wraps(plain)
+    def extremum(*args: Any, **kwargs: Any) -> Any:
+        values = list(args[0]) if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
+        kinds = {v.__class__ for v in values}
+        if torch.Tensor in kinds and kinds <= {torch.Tensor, int} and len(values) > 1 and not kwargs:
+            if all(v.__class__ is int or is_size(v) for v in values):
+                return functools.reduce(of_two, [torch.as_tensor(v) for v in values])
+        return plain(*args, **kwargs)
+
+    return extremum
 
 
 def _filled(input: torch.Tensor, value: Any) -> torch.Tensor:
@@ -128,4 +150,7 @@ def is_size(tensor: torch.Tensor) -> bool:
     return not pending
 
 
-_ARITHMETIC = {"add", "sub", "mul", "floor_divide", "remainder", "rsub", "Int", "neg"}
+_ARITHMETIC = {
+    "add", "sub", "mul", "div", "floor_divide", "remainder", "rsub", "Int", "neg", "ceil", "floor", "round", "trunc", "to",
+    "maximum", "minimum",
+}  # fmt: skip

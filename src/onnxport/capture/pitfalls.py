@@ -1,4 +1,8 @@
-"""Warns where a trace makes a constant of what depends on the inputs' values: `.item()`, `if x.sum() > 0`, numpy."""
+"""Where a trace makes a constant of a tensor: `.item()`, `if x.sum() > 0`, numpy.
+
+What depends on the inputs' values is warned of. What depends on sizes is noted: whether it matters is
+found out by tracing again (see `liveness`).
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from ..errors import OnnxExporterWarning
+from ..program.ir import Conversion
 from .graph import INNER
 
 _TAKES: dict[Any, str] = {
@@ -20,6 +25,7 @@ _TAKES: dict[Any, str] = {
     torch.Tensor.__index__: "a Python int",
     torch.Tensor.__float__: "a Python float",
     torch.Tensor.__bool__: "a Python bool, as an `if` does",
+    torch.Tensor.__len__: "a Python int",
     torch.Tensor.tolist: "a Python list",
     torch.Tensor.numpy: "a numpy array",
     torch.Tensor.__array__: "a numpy array",
@@ -39,14 +45,20 @@ class Pitfalls(TorchFunctionMode):
         super().__init__()
         self.is_argument = is_argument
         self.seen: set[str] = set()
+        self.conversions: dict[Conversion, None] = {}
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         what = _TAKES.get(func)
-        if what is not None and torch._C._get_tracing_state() and self._is_live(args[0]):
+        if what is not None and torch._C._get_tracing_state():
             place = _place()
-            if place not in self.seen:
+            if func is torch.Tensor.__len__:
+                self.conversions[Conversion(place, what)] = None
+            elif not self._is_live(args[0]):
+                decides = func is torch.Tensor.__bool__
+                self.conversions[Conversion(place, what, decides, _threshold(args[0]) if decides else None)] = None
+            elif place not in self.seen:
                 self.seen.add(place)
                 warnings.warn(
                     f"{place} takes the value of a tensor as {what}: in the exported model it is a constant, that of the "
@@ -75,6 +87,18 @@ class Pitfalls(TorchFunctionMode):
             elif kind not in ("aten::size", "aten::numel", "prim::shape", "prim::Constant"):
                 pending.extend(node.inputs())
         return bool(pending)
+
+
+def _threshold(condition: torch.Tensor) -> int | None:
+    """The number that a size is compared with in `n > 512`."""
+    node: Any = torch._C._get_value_trace(condition).node()  # type: ignore[attr-defined]
+    for value in node.inputs():
+        number = value.toIValue()
+        if isinstance(number, torch.Tensor) and number.dim() == 0:
+            number = number.item()
+        if isinstance(number, int) and not isinstance(number, bool):
+            return number
+    return None
 
 
 def _place() -> str:

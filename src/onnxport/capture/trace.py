@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import logging
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ from ..program.ir import Input, Weight
 from . import bools
 from .graph import GraphReader
 from .inputs import flatten, flatten_outputs
-from .modes import SizeArithmetic, rounding
+from .modes import SizeArithmetic, number_functions
 from .parts import Parts
 from .pitfalls import Pitfalls
 from .scopes import CallNames, CallPath
@@ -27,12 +28,25 @@ from .weights import named_weights
 _LOG = logging.getLogger("onnxport")
 
 
-def trace(
+@dataclasses.dataclass(frozen=True, slots=True)
+class Recording:
+    """A run of a model: the `torch._C.Graph`, and how to read it."""
+
+    graph: Any
+    read: Callable[[], Program]
+
+
+def trace(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
+    """The program of one run of `model(*args, **kwargs)`; see `record`."""
+    return record(model, args, kwargs).read()
+
+
+def record(
     model: Any,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     resize: Callable[[list[torch.Tensor]], list[torch.Tensor]] | None = None,
-) -> Program:
+) -> Recording:
     """Record one run of `model(*args, **kwargs)`.
 
     The tracer sees the model's own parameters and buffers; arguments are copies, so that a model which
@@ -52,8 +66,17 @@ def trace(
 
     weights = list(named.items())
     parts = Parts(model)
-    pitfalls = _pitfalls(len(leaves), parts) if resize is None else contextlib.nullcontext()
-    with torch.no_grad(), tracer_flags(), _module_scopes(model, parts), _quiet(), rounding(), SizeArithmetic(), pitfalls:
+    pitfalls = _pitfalls(len(leaves), parts)
+    looking = pitfalls if resize is None else contextlib.nullcontext()
+    with (
+        torch.no_grad(),
+        tracer_flags(),
+        _module_scopes(model, parts),
+        _quiet(),
+        number_functions(),
+        SizeArithmetic(),
+        looking,
+    ):
         graph, inputs = _record(run, leaves, [tensor for _, tensor in weights], model, parts)
     counters = arguments.counters()
     if counters and resize is None:
@@ -63,9 +86,15 @@ def trace(
             OnnxExporterWarning,
             stacklevel=2,
         )
-    program = _program(graph, model, arguments.names, inputs, weights, output_names, parts)
-    program.arguments = arguments.parameters
-    return program
+    torch._C._jit_pass_inline(graph)
+
+    def read() -> Program:
+        program = _program(graph, model, arguments.names, inputs, weights, output_names, parts)
+        program.arguments = arguments.parameters
+        program.conversions = list(pitfalls.conversions)
+        return program
+
+    return Recording(graph, read)
 
 
 def _pitfalls(arguments: int, parts: Parts) -> Pitfalls:
@@ -115,18 +144,18 @@ def _record(
 
 def retracer(
     model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], axes: Sequence[Mapping[int, str]]
-) -> Callable[[Mapping[str, int]], Program | None]:
-    """A function that traces at other sizes of labelled axes; `axes` has one entry for each input.
+) -> Callable[[Mapping[str, int]], Recording | None]:
+    """A function that records at other sizes of labelled axes; `axes` has one entry for each input.
 
     It returns None where the model doesn't run at these sizes.
     """
 
-    def retrace(sizes: Mapping[str, int]) -> Program | None:
+    def retrace(sizes: Mapping[str, int]) -> Recording | None:
         def resize(leaves: list[torch.Tensor]) -> list[torch.Tensor]:
             return [_resized(leaf, labels, sizes) for leaf, labels in zip(leaves, axes)]
 
         try:
-            return trace(model, args, kwargs, resize)
+            return record(model, args, kwargs, resize)
         except Exception as error:  # whatever a model raises at sizes that it can't take
             _LOG.info("the model doesn't run at %s: %s", dict(sizes), error)
             return None
@@ -135,10 +164,15 @@ def retracer(
 
 
 def _resized(tensor: torch.Tensor, labels: Mapping[int, str], sizes: Mapping[str, int]) -> torch.Tensor:
-    """The tensor with its labelled axes cut or repeated to other sizes, so that its values stay in range."""
+    """The tensor with its labelled axes cut to other sizes, or the last of them repeated: values stay in range, and in
+    order where they are."""
     for axis, label in labels.items():
-        if sizes[label] != tensor.shape[axis] and tensor.shape[axis]:
-            tensor = tensor.index_select(axis, torch.arange(sizes[label], device=tensor.device) % tensor.shape[axis])
+        if not tensor.shape[axis]:
+            tensor = tensor.new_zeros([*tensor.shape[:axis], sizes[label], *tensor.shape[axis + 1 :]])
+        elif sizes[label] != tensor.shape[axis]:
+            tensor = tensor.index_select(
+                axis, torch.arange(sizes[label], device=tensor.device).clamp(max=tensor.shape[axis] - 1)
+            )
     return tensor
 
 
@@ -151,7 +185,6 @@ def _program(
     output_names: list[str | None],
     parts: Parts,
 ) -> Program:
-    torch._C._jit_pass_inline(graph)
     attributes = Attributes(graph, {})
     reader = GraphReader(scope_of=CallPath.read, leaf=attributes.leaf)
     given = list(graph.inputs())

@@ -108,12 +108,7 @@ def unpack(ev: Evaluator, node: Node) -> None:
         return
     held = content(arguments[0])
     count = len(node.outputs)
-    if isinstance(held, Sequence):
-        if ev.program.front_end != "script":  # a trace has the number of the example
-            raise LoweringError(
-                "a tensor is taken apart along an axis of a size known only at run time; make the axis static, or script "
-                "that part of the model"
-            )
+    if isinstance(held, Sequence):  # of a trace, as many as the example has: whether that hangs on a size was checked
         return ev.bind(node, [ev.hold(listing.get(ev.g, held, i)) for i in range(count)])
     if len(held) != count:
         raise LoweringError(f"{len(held)} elements are unpacked into {count} names; make their numbers agree")

@@ -166,8 +166,18 @@ class Program:
     front_end: str = "trace"  # "trace", "script" or "exported"
     state: dict[str, Operand] = field(default_factory=dict)  # attributes that the program writes, by path
     arguments: list[str] = field(default_factory=list)  # of the model, in order; tensors among them are `inputs`
-    conversions: list[Any] | None = None  # of sizes and tensors to Python numbers; None if nobody looked
+    conversions: list[Conversion] | None = None  # of sizes to Python numbers; None if nobody looked
     keep_alive: Any = None  # whatever lazily read types and locations refer to
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """A place where a size became a Python number while the model ran."""
+
+    source: str  # "model.py:41"
+    what: str  # "a Python int"
+    decides: bool = False  # as a bool: which operations run may hang on it
+    threshold: int | None = None  # what it was compared with
 
 
 @dataclass(slots=True)

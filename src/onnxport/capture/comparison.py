@@ -1,0 +1,145 @@
+"""What differs between two recordings of a model."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from ..program import Node, Program, Value
+from ..program.ir import Block
+
+Path = tuple[int, ...]  # operand, position in a list
+
+# `Float(2, 8, strides=[8, 1], requires_grad=0, device=cpu)`: a tensor's type in the text of a graph
+_TYPE = re.compile(r"\b([A-Z]\w*)\([^()]*\)")
+_HIDDEN = "value=<Tensor>"  # in place of the elements of a tensor
+
+
+def same_text(a: Any, b: Any) -> bool:
+    """Whether two `torch._C.Graph`s are the same but for the sizes in their types."""
+    x, y = str(a), str(b)
+    if x == y or _TYPE.sub(r"\1", x) == _TYPE.sub(r"\1", y):
+        return _HIDDEN not in x or all(map(torch.equal, _tensors(a), _tensors(b)))
+    return False
+
+
+def _tensors(graph: Any) -> Iterator[torch.Tensor]:
+    for node in graph.findAllNodes("prim::Constant"):
+        if node.hasAttribute("value") and node.kindOf("value") == "t":
+            yield node.t("value")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Site:
+    """A node, the block that it is in, and its number in the program."""
+
+    number: int
+    block: Block
+    node: Node
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Difference:
+    """An operand, or a node as a whole, that is another one in the other program."""
+
+    site: Site
+    what: str
+    path: Path = ()
+    mine: Any = None
+    theirs: Any = None
+    is_loop: bool = False  # so many elements are taken from a list
+
+
+def compare(a: Program, b: Program) -> tuple[dict[Any, Difference], Difference | None, int]:
+    """Operands that differ, the first node from which on the programs are different ones, and its number."""
+    comparison = _Comparison()
+    broken = None
+    for site, other in zip(_sites(a), _sites(b)):
+        broken = comparison.node(site, other.node)
+        if broken is not None:
+            break
+    unpacked = comparison.unpacked
+    if unpacked is not None and (
+        broken or any(d.site.number > unpacked.site.number for d in comparison.found.values())
+    ):
+        broken = unpacked
+    return comparison.found, broken, 1 << 62 if broken is None else broken.site.number
+
+
+def _sites(program: Program) -> Iterator[Site]:
+    """All nodes in order, and one that stands for what the program returns."""
+    number = 0
+
+    def walk(block: Block) -> Iterator[Site]:
+        nonlocal number
+        for node in block.nodes:
+            number += 1
+            yield Site(number, block, node)
+            for inner in node.blocks:
+                yield from walk(inner)
+
+    yield from walk(program.block)
+    yield Site(number + 1, program.block, Node("prim::Return", program.block.returns, []))
+
+
+class _Comparison:
+    def __init__(self) -> None:
+        self.found: dict[Any, Difference] = {}
+        self.pairs: dict[Value, Value] = {}
+        # Where lists are of other lengths. If nothing behind is different, the same elements are used.
+        self.unpacked: Difference | None = None
+
+    def node(self, site: Site, other: Node) -> Difference | None:
+        node = site.node
+        if node.op != other.op:
+            names = {"prim::Return": "the end"}
+            return Difference(site, f"{names.get(node.op, node.op)} is {names.get(other.op, other.op)}")
+        if len(node.outputs) != len(other.outputs):
+            count, others = len(node.outputs), len(other.outputs)
+            found = Difference(site, f"the program takes {count} elements of a list, {others}", is_loop=True)
+            if node.op != "prim::ListUnpack":
+                return found
+            self.unpacked = self.unpacked or found
+        if len(node.inputs) != len(other.inputs):
+            return Difference(site, f"{node.op} takes {len(node.inputs)} operands, {len(other.inputs)}", is_loop=True)
+        if node.op != "prim::PythonOp" and node.attributes != other.attributes:
+            return Difference(site, f"{node.op} has other attributes")
+        for position, (x, y) in enumerate(zip(node.inputs, other.inputs)):
+            self.operand(site, (position,), x, y)
+        self.pairs.update(zip(node.outputs, other.outputs))
+        return None
+
+    def operand(self, site: Site, path: Path, x: Any, y: Any) -> None:
+        if x.__class__ is Value and y.__class__ is Value:
+            if self.pairs.setdefault(x, y) is not y:
+                self._note(site, path, x, y, f"{site.node.op} takes another value")
+        elif isinstance(x, list) and isinstance(y, list) and len(x) == len(y):
+            for i, (p, q) in enumerate(zip(x, y)):
+                self.operand(site, (*path, i), p, q)
+        elif x.__class__ is Value or y.__class__ is Value or not _same(x, y):
+            self._note(site, path, x, y, f"{_shown(x)} in {site.node.op} is {_shown(y)}")
+
+    def _note(self, site: Site, path: Path, x: Any, y: Any, what: str) -> None:
+        self.found[(site.number, path)] = Difference(site, what, path, x, y)
+
+
+def _same(a: Any, b: Any) -> bool:
+    if a is b:
+        return True
+    if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
+        return a.dtype == b.dtype and a.shape == b.shape and bool(torch.equal(a, b))
+    if isinstance(a, float) and isinstance(b, float) and a != a and b != b:
+        return True
+    return type(a) is type(b) and not isinstance(a, torch.Tensor) and bool(a == b)
+
+
+def _shown(value: Any) -> str:
+    if value.__class__ is Value:
+        return "a computed value"
+    if isinstance(value, torch.Tensor):
+        return f"a constant of shape {list(value.shape)}" if value.dim() else f"the constant {value.item()}"
+    return f"the constant {value!r}"

@@ -1,0 +1,90 @@
+"""Which expression of a size an int may be, seen at a few sizes: `2*n + 1`, `(n + 1)//2`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Container, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import torch
+
+from ..dims import Dim, Size
+
+# Divisors that are considered.
+_DIVISORS = (2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 32)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Expression:
+    """`(factor * size + offset) // divisor` of one label."""
+
+    label: str
+    factor: int
+    offset: int
+    divisor: int = 1
+    confirmed: bool = dataclasses.field(default=False, compare=False)  # by more sizes than it was made from
+
+    def at(self, size: int) -> int:
+        return (self.factor * size + self.offset) // self.divisor
+
+    def size(self) -> Size:
+        return (Dim.symbol(self.label) * self.factor + self.offset) // self.divisor
+
+
+def integer(value: Any) -> int | None:
+    """An int, or the content of a 0-d int64 tensor."""
+    if isinstance(value, torch.Tensor):
+        return int(value) if value.dim() == 0 and value.dtype == torch.int64 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def candidates(observed: Sequence[tuple[Mapping[str, int], int]]) -> list[Expression]:
+    """Expressions of one size that give each of these numbers; of several, those without an offset.
+
+    The first of the observations is the example's.
+    """
+    sizes, value = observed[0]
+    found: list[Expression] = []
+    for label, size in sizes.items():
+        points = {s[label]: v for s, v in observed}
+        if len(points) < 2 or any(points[s[label]] != v for s, v in observed):
+            continue
+        options = [*_linear(label, size, value, points), *_quotients(label, size, value)]
+        confirmed = len(points) > 2
+        kept = [e for e in options if all(e.at(n) == v for n, v in points.items())]
+        found += [dataclasses.replace(e, confirmed=confirmed) for e in kept]
+    by_size: dict[Size, Expression] = {}
+    for expression in found:
+        by_size.setdefault(expression.size(), expression)
+    distinct = list(by_size.values())
+    linear = [e for e in distinct if e.divisor == 1 and e.confirmed]
+    if linear:  # a line through three points is no coincidence
+        plain = [e for e in linear if e.offset == 0]
+        return plain if len(linear) > 1 and len(plain) == 1 else linear
+    return distinct
+
+
+def _linear(label: str, size: int, value: int, points: Mapping[int, int]) -> list[Expression]:
+    other = next(n for n in points if n != size)
+    slope = Fraction(points[other] - value, other - size)
+    if slope.denominator != 1 or slope == 0:
+        return []
+    return [Expression(label, int(slope), value - int(slope) * size)]
+
+
+def _quotients(label: str, size: int, value: int) -> list[Expression]:
+    made = []
+    for divisor in _DIVISORS:
+        first = divisor * value - size
+        made += [Expression(label, 1, q, divisor) for q in range(first, first + divisor) if -divisor <= q <= divisor]
+    return made
+
+
+def separating_size(size: int, groups: Sequence[Sequence[Expression]], seen: Container[int]) -> int:
+    """A size not seen yet at which expressions of one group give as many different numbers as possible."""
+
+    def score(n: int) -> tuple[int, int]:
+        return sum(len({e.at(n) for e in group}) for group in groups), -abs(n - size) + (n > size)
+
+    return max((n for n in range(1, size * 2 + 32) if n not in seen), key=score, default=size)
