@@ -49,6 +49,11 @@ SIZES = [
 ]
 
 PLACES = [
+    case("mask", lambda x: x[x > 0], f32(3, 4)),
+    case("mask_of_rows", lambda x: x[x[:, 0] > 0], f32(5, 4), dynamic={0: "n"}),
+    case("nonzero", lambda x: x.nonzero(), i64(3, 4, 2, low=0, high=1), dynamic={1: "n"}),
+    case("nonzero_nowhere", lambda x: (x > 9).nonzero(), f32(3, 4)),
+    case("masked_select", lambda x, m: x.masked_select(m), f32(3, 4), b8(4)),
     case("gather", lambda x, i: x.gather(1, i), f32(3, 4), i64(2, 5, low=0, high=3)),
     case("scatter", lambda x, y: x.scatter(1, torch.tensor([[3, 0], [1, 2]]), y), f32(3, 4), f32(2, 2)),
     case("index_put", lambda x, y: x.index_put((torch.tensor([0, 2]),), y), f32(3, 4), f32(2, 4)),

@@ -148,7 +148,7 @@ class Looped(nn.Module):
 
     def forward(self, x, steps: torch.Tensor):
         state = torch.zeros(x.shape[0], 4)
-        for i in range(int(steps)):
+        for _ in range(int(steps)):
             state = self.cell(x, state)
             if bool(state.sum() > 0):
                 state = state * 0.5
@@ -185,6 +185,7 @@ def llama() -> nn.Module:
     config = transformers.LlamaConfig(
         vocab_size=40, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
         intermediate_size=37, max_position_embeddings=32, use_cache=False,
+        attn_implementation="eager",  # the other one asks whether the length is 1
     )  # fmt: skip
     return Logits(transformers.LlamaForCausalLM(config))
 

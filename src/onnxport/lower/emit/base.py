@@ -79,6 +79,9 @@ class Words:
     def size(self, value: Size) -> Tensor:
         raise NotImplementedError
 
+    def int_of(self, tensor: Tensor, hint: str = "int", *, minimum: int | None = None) -> Size:
+        raise NotImplementedError
+
     def known(self, data: Any, dtype: torch.dtype, *, from_weight: bool = False) -> Tensor:
         raise NotImplementedError
 
@@ -103,6 +106,9 @@ class Words:
         raise NotImplementedError
 
     def picked_slice(self, x: Tensor, start: Size, end: Size, axis: int, step: int) -> Tensor:
+        raise NotImplementedError
+
+    def true_positions(self, x: Tensor) -> Tensor:
         raise NotImplementedError
 
     def padded(self, x: Tensor, pads: Sequence[Size], mode: str, value: Number | Tensor) -> Tensor:

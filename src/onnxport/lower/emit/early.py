@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import onnx_ir as ir
 import torch
 
@@ -71,6 +72,20 @@ class EarlyWords(IndexWords):
             low = sizes.minimum(_from_front(start, size), size - 1)
             high = -1 if end == -INT64_MAX else sizes.maximum(_from_front(end, size), -1)
         return self.gather(x, self.range(low, high, step), axis)
+
+    def true_positions(self, x: Tensor) -> Tensor:
+        """NonZero of a vector. Where its size is known, a TopK puts what is true first; else size * size memory."""
+        size = x.shape[0]
+        count = self.int_of(self.reduce("ReduceSum", self.cast(x, torch.int64), [0]), "nonzero", minimum=0)
+        if isinstance(size, int):
+            if size == 0:
+                return self.known(np.zeros(0, np.int64), torch.int64)
+            rank = self.const(np.arange(size, 0, -1), torch.float64)
+            _, order = self.topk(self.mul(self.cast(x, torch.float64), rank), size, 0)
+            return self.slice(order, [0], [count], [0])
+        until = self.unsqueeze(self.running_sum(self.cast(x, torch.int64), 0), [0])
+        reached = self.less_equal(self.unsqueeze(self.range(1, count + 1), [1]), until)
+        return self.op("ArgMax", self.cast(reached, torch.int32), axis=1, keepdims=0)
 
     def padded(self, x: Tensor, pads: Sequence[Size], mode: str, value: Number | Tensor) -> Tensor:
         """Pad by computed amounts or with a computed value, axis by axis."""

@@ -65,12 +65,19 @@ class IndexWords(SpatialWords):
 
     def nonzero(self, x: Tensor) -> Tensor:
         """Positions of what isn't zero, in order: [rank of x, their number]."""
-        self.require(9, "NonZero")
-        return self.op("NonZero", x)
+        if self.opset >= 9:
+            return self.op("NonZero", x)
+        places: Tensor = self.true_positions(self.reshape(self.cast(x, torch.bool), [x.numel]))
+        columns = []
+        for size, stride in zip(x.shape, self.strides(x.shape)):
+            behind = self.floor_divmod(places, self.size(stride), truncates=True)[0] if stride != 1 else places
+            columns.append(self.floor_divmod(behind, self.size(size), truncates=True)[1])
+        return self.concat([self.unsqueeze(column, [0]) for column in columns], 0)
 
     def compress(self, x: Tensor, condition: Tensor, axis: int) -> Tensor:
         """The entries of x along an axis where the 1-d condition holds."""
-        self.require(9, "Compress")
+        if self.opset < 9:
+            return self.gather(x, self.true_positions(self.cast(condition, torch.bool)), axis)
         return self.op("Compress", x, self.cast(condition, torch.bool), axis=axis)
 
     def scatter_elements(
