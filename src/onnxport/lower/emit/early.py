@@ -16,8 +16,9 @@ from ..values import Number, Tensor
 from .base import INT64_MAX
 from .indexing import IndexWords
 
-# Divided by this and rounded down, an int64 is -1 if it is negative, else 0.
-_HALF_RANGE = 1 << 62
+# Divided by this and rounded down, a position is -1 if it is negative, else 0. It is no larger, since sums of sizes
+# are multiplied by it on the way, and must not overflow.
+_BEYOND = 1 << 32
 
 
 class EarlyWords(IndexWords):
@@ -126,7 +127,7 @@ def _from_front(position: Size, size: Size) -> Size:
         return position
     if high is not None and high < 0:
         return size + position
-    return position - size * (position // _HALF_RANGE)
+    return position - size * (position // _BEYOND)
 
 
 def _counter() -> ir.Graph:
