@@ -103,3 +103,27 @@ def test_adaptive(case, frontend, opset):
 def test_forms():
     assert operators(check(MAX[1])) == ["MaxPool"]
     assert operators(check(ADAPTIVE[0])) == ["GlobalAveragePool"]
+
+
+def _fractional(function, kernel, size):
+    return lambda x, samples: function(x, kernel, size, _random_samples=samples, return_indices=True)
+
+
+FRACTIONAL = [
+    case(
+        "plane", _fractional(nn.functional.fractional_max_pool2d, (2, 3), (3, 2)), f32(2, 3, 8, 7), f32(2, 3, 2, low=0, high=0.99),
+        dynamic={0: {2: "h", 3: "w"}},
+    ),
+    case(
+        "unbatched", _fractional(nn.functional.fractional_max_pool2d, 2, (4, 1)), f32(3, 8, 7), f32(1, 3, 2, low=0, high=0.99)
+    ),
+    case(
+        "volume", _fractional(nn.functional.fractional_max_pool3d, (2, 3, 2), (3, 2, 1)), f32(2, 3, 8, 7, 5),
+        f32(2, 3, 3, low=0, high=0.99),
+    ),
+]  # fmt: skip
+
+
+@cases(FRACTIONAL, opsets=(11, LATEST))
+def test_fractional(case, frontend, opset):
+    check(case, frontend, opset)

@@ -142,3 +142,30 @@ def test_polynomials(name):
     function = getattr(special, name)
     degrees = (0, 1, 2, 7)
     check(precise(name, lambda x: [function(x, n) for n in degrees], line(-2, 2)), opset=LATEST)
+
+
+SHAPES = torch.tensor([0, 1e-3, 0.5, 1, 2.5, 10, 100, 1000, 20000, INF, -1, NAN], dtype=torch.float64)
+PLACES = torch.tensor([0, 1e-5, 0.3, 1, 2, 9, 11, 90, 110, 990, 1010, 19800, 20100, INF, -1, NAN], dtype=torch.float64)
+STARTS = torch.tensor(
+    [0, -0.0, 1, -1, 2, -2, 1.5, INF, -INF, NAN, 3.4028234663852886e38, 1.17549435e-38, -1.17549435e-38, 1e-20, 5e-42]
+)
+TOWARDS = torch.tensor([0, 1, -1, 5, INF, -INF, NAN])
+
+MORE = [
+    case(
+        "incomplete_gamma",
+        lambda a, x: (special.gammainc(a, x), special.gammaincc(a, x)),
+        SHAPES[:, None],
+        PLACES[None],
+        rtol=1e-9,
+        atol=1e-12,
+    ),
+    case("airy", special.airy_ai, line(-12, 10, -1000, -50, 50, 103.8, 104, INF, -INF, NAN), rtol=1e-9, atol=1e-12),
+    case("airy_int", special.airy_ai, i64(5)),
+    case("nextafter", torch.nextafter, STARTS[:, None], TOWARDS[None], rtol=0, atol=0),
+]
+
+
+@cases(MORE, opsets=(13, LATEST))
+def test_more(case, frontend, opset):
+    check(case, frontend, opset)

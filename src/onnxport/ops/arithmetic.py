@@ -334,3 +334,33 @@ def frexp(g: Builder, self: Tensor) -> tuple[Tensor, Tensor]:
     mantissa = g.div(x, g.pow(g.const(2, torch.float64), exponent))
     mantissa = g.where(plain, mantissa, x)
     return g.cast(mantissa, self.dtype), g.cast(g.where(plain, exponent, 0), torch.int32)
+
+
+# -- neighbouring floats ----------------------------------------------------------------------------
+
+
+@lowering("aten::nextafter")
+def nextafter(g: Builder, self: Tensor, other: Tensor) -> Tensor:
+    """nextafter(Tensor self, Tensor other) -> Tensor
+
+    In float64 the step to the next float32 is exact; the power of two below a number is found by its logarithm.
+    """
+    if self.dtype != torch.float32 or other.dtype != torch.float32:
+        raise LoweringError("nextafter of other floats than float32 has no conversion; cast to float32")
+    info = torch.finfo(torch.float32)
+    x, towards = (g.cast(v, torch.float64) for v in (self, other))
+    size = g.abs(x)
+    safe = g.clip(size, info.tiny, info.max)
+    two = g.const(2, torch.float64)
+    power = g.pow(two, g.floor(g.div(g.log(safe), math.log(2))))
+    power = g.where(g.greater(power, safe), g.div(power, 2), power)
+    power = g.where(g.less_equal(g.mul(power, 2), safe), g.mul(power, 2), power)
+    up = g.less(x, towards)
+    inwards = g.where(g.less(x, 0), g.cast(up, torch.float64), g.cast(g.not_(up), torch.float64))
+    halved = g.and_(g.equal(safe, power), g.and_(g.greater(inwards, 0), g.greater(size, info.tiny)))
+    gap = g.mul(g.where(halved, g.div(power, 2), power), info.eps)
+    moved = g.where(up, g.add(x, gap), g.sub(x, gap))
+    moved = g.where(g.equal(size, math.inf), g.mul(g.sign(x), info.max), moved)
+    moved = g.where(g.and_(g.equal(moved, 0), g.less(x, 0)), -0.0, moved)
+    result = g.cast(g.where(g.equal(x, towards), towards, moved), torch.float32)
+    return g.where(g.or_(g.isnan(self), g.isnan(other)), math.nan, result)

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..dims import broadcast_shapes
 from ..errors import LoweringError
 from ..lower.builder import Builder
 from ..lower.promotion import float_type
+from ..lower.recurrence import loop
 from ..lower.registry import lowering
 from ..lower.values import Tensor
 from .fitted import Fit, precise
@@ -130,6 +132,64 @@ def polygamma(g: Builder, n: int, self: Tensor) -> Tensor:
         value = g.where(g.and_(g.less_equal(x, 0), g.equal(x, g.floor(x))), math.inf, zeta(g, n + 1, x))
         value = g.mul(value, (-1.0) ** (n + 1) * math.factorial(n))
     return g.cast(value, float_type(self))
+
+
+# -- the incomplete gamma functions ----------------------------------------------------------------
+
+
+def _incomplete(g: Builder, a: Tensor, x: Tensor, upper: bool) -> Tensor:
+    """P(a, x) or Q(a, x) of float64 tensors: a series up to x = a + 1, beyond a continued fraction.
+
+    Either needs some ten times sqrt(a) terms where x is close to a.
+    """
+    plain = g.and_(g.and_(g.greater(a, 0), g.less(a, math.inf)), g.and_(g.greater(x, 0), g.less(x, math.inf)))
+    a_, x_ = g.where(plain, a, 1), g.where(plain, x, 1)
+    below = g.less(x_, g.add(a_, 1))
+    largest = g.reduce("ReduceMax", g.concat([g.reshape(a_, [a_.numel]), g.const([1.0], torch.float64)], 0))
+    count = g.int_of(g.cast(g.add(g.mul(g.sqrt(largest), 10), 60), torch.int64), "terms", minimum=0)
+    shape = broadcast_shapes(a.shape, x.shape)
+    small, large = (g.expand(v, shape) for v in (g.where(below, x_, 0), g.where(below, g.add(a_, 2), x_)))
+    one = g.full(shape, 1, torch.float64)
+
+    def step(i: Tensor, term: Tensor, total: Tensor, c: Tensor, d: Tensor, h: Tensor) -> list[Tensor]:
+        n = g.add(g.cast(i, torch.float64), 1)
+        term = g.div(g.mul(term, small), g.add(a_, n))
+        b = g.add(g.sub(large, a_), g.add(g.mul(n, 2), 1))  # Lentz's algorithm, term n
+        numerator = g.mul(n, g.sub(a_, n))
+        d = g.op("Reciprocal", g.add(g.mul(numerator, d), b))
+        c = g.add(b, g.div(numerator, c))
+        return [term, g.add(total, term), c, d, g.mul(h, g.mul(c, d))]
+
+    first = g.add(g.sub(large, a_), 1)
+    start = g.op("Reciprocal", first)
+    _, total, _, _, fraction = loop(g, count, [one, one, g.full(shape, 1e300, torch.float64), start, start], step)
+    weight = g.exp(g.sub(g.sub(g.mul(a_, g.log(x_)), x_), lgamma(g, a_)))
+    lower, rest = g.div(g.mul(weight, total), a_), g.mul(weight, fraction)
+    value = g.where(below, g.sub(1, lower), rest) if upper else g.where(below, lower, g.sub(1, rest))
+    return g.where(plain, value, _incomplete_limit(g, a, x, upper))
+
+
+def _incomplete_limit(g: Builder, a: Tensor, x: Tensor, upper: bool) -> Tensor:
+    """Where a or x is 0 or infinite; outside of the domain no number."""
+    none, all_ = (1, 0) if upper else (0, 1)
+    nan = g.const(math.nan, torch.float64)
+    value = g.where(g.equal(x, math.inf), float(all_), nan)
+    value = g.where(g.equal(a, math.inf), g.where(g.equal(x, math.inf), nan, float(none)), value)
+    value = g.where(g.equal(x, 0), float(none), value)
+    value = g.where(g.equal(a, 0), g.where(g.greater(x, 0), float(all_), nan), value)
+    return g.where(g.or_(g.less(a, 0), g.less(x, 0)), nan, value)
+
+
+def _register_incomplete(upper: bool, *names: str) -> None:
+    @lowering(*[f"aten::{name}" for name in names])
+    def lower(g: Builder, self: Tensor, other: Tensor) -> Tensor:
+        """igamma(Tensor self, Tensor other) -> Tensor"""
+        a, x = (g.cast(v, torch.float64) for v in (self, other))
+        return g.cast(_incomplete(g, a, x, upper), float_type(self, other))
+
+
+_register_incomplete(False, "igamma", "special_gammainc")
+_register_incomplete(True, "igammac", "special_gammaincc")
 
 
 # -- inverses of the error function and the normal distribution -----------------------------------

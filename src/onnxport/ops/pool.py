@@ -324,6 +324,53 @@ def _register_adaptive(count: int) -> None:
         return _batched(g, self, count, lambda x: _adaptive_max(g, x, resolved(x, output_size)))
 
 
+# -- windows at random places ------------------------------------------------------------------------
+
+
+def _random_starts(g: Builder, size: Size, window: int, count: int, samples: Tensor) -> Tensor:
+    """Where the windows along an axis begin, for each channel: `[..., count]`."""
+    if count == 1:
+        return g.expand(g.size(size - window), [*samples.shape, 1])
+    ratio = g.div(g.scalar(size - window, samples.dtype), g.const(count - 1, samples.dtype))
+    sample = g.unsqueeze(samples, [samples.rank])
+    places = g.mul(g.add(g.cast(g.range(0, count - 1), samples.dtype), sample), ratio)
+    starts = g.sub(g.cast(places, torch.int64), g.cast(g.mul(sample, ratio), torch.int64))
+    return g.concat([starts, g.expand(g.size(size - window), [*samples.shape, 1])], samples.rank)
+
+
+@lowering("aten::fractional_max_pool2d", "aten::fractional_max_pool3d")
+def fractional_max_pool(
+    g: Builder, self: Tensor, kernel_size: Any, output_size: Any, random_samples: Tensor
+) -> tuple[Tensor, Tensor]:
+    """fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples)
+    -> (Tensor, Tensor)"""
+    count = random_samples.shape[-1]
+    assert isinstance(count, int)
+    kernel, out = per_axis(kernel_size, count), per_axis(output_size, count)
+
+    def pool(x: Tensor) -> tuple[Tensor, Tensor]:
+        sizes, lead = x.shape[2:], list(x.shape[:2])
+        flat = g.const(0, torch.int64)
+        for i in range(count):
+            column = count - 1 - i if count == 2 else i  # the samples of a plane are for its width first
+            samples = g.gather(random_samples, column, random_samples.rank - 1)
+            starts = _random_starts(g, sizes[i], kernel[i], out[i], samples)
+            places = g.add(g.unsqueeze(starts, [3]), g.range(0, kernel[i]))  # [N, C, out, kernel]
+            shape = [1] * 2 * count
+            shape[i], shape[count + i] = out[i], kernel[i]
+            places = g.reshape(places, [*samples.shape, *shape])
+            flat = g.add(g.mul(flat, g.size(sizes[i])), places)
+        windows = [*lead, *out, math.prod(kernel)]
+        flat = g.reshape(g.expand(flat, [*lead, *out, *kernel]), windows)
+        picked = g.gather_elements(
+            g.reshape(x, [*lead, product(sizes)]), g.reshape(flat, [*lead, product(windows[2:])]), 2
+        )
+        picked = g.reshape(picked, windows)
+        return g.reduce("ReduceMax", picked, [-1]), _picked(g, picked, flat)
+
+    return _batched(g, self, count, pool)  # type: ignore[no-any-return]
+
+
 # -- the inverse ------------------------------------------------------------------------------------
 
 
