@@ -109,6 +109,8 @@ def thaw(program: Program, sizes: Sizes, retrace: Retrace) -> Report:
         retrace: traces at other sizes; None where the model can't run at these.
     """
     conversions = program.conversions or []
+    if not conversions and not _shows_sizes(program):
+        return Report()
     trials = _Trials(program, sizes, retrace)
     grown = trials.first(_grown(sizes, conversions))
     crossed = trials.first(_crossing(sizes)) if any(c.decides for c in conversions) else None
@@ -120,6 +122,20 @@ def thaw(program: Program, sizes: Sizes, retrace: Retrace) -> Report:
     frozen = _Thawing(program, sizes, trials, different).run()
     labels = trials.guilty() if frozen else ()
     return Report(True, labels, tuple(frozen), tuple(conversions))
+
+
+def _shows_sizes(program: Program) -> bool:
+    """Whether any op hands out something that tells of a size: an int, or a list as long as an axis.
+
+    Where all give tensors, as in most networks for images, no size can have become a Python number.
+    """
+    for node in program.block.walk():
+        if node.schema is None:
+            if node.op not in ("prim::ListConstruct", "prim::TupleConstruct"):
+                return True
+        elif node.schema.name == "aten::as_strided" or any(r.type != "Tensor" for r in node.schema.returns):
+            return True
+    return False
 
 
 def _grown(sizes: Sizes, conversions: Sequence[Conversion]) -> Iterator[dict[str, int]]:
