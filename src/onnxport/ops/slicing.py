@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from .. import dims as sizes
 from ..dims import Size
 from ..errors import LoweringError
@@ -174,10 +172,9 @@ def as_strided(
 ) -> Tensor:
     """as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)
 
-    It looks at memory, which ONNX doesn't show: right only where `self` lies in order, at the
-    begin of its memory.
+    It looks at memory, which ONNX doesn't show: right only where `self` fills its memory, from its begin on.
     """
-    _check_in_order(g, self)
+    self = _in_memory_order(g, self)
     places = g.size(storage_offset or 0)
     reach: Size = storage_offset or 0
     for length, by in zip(size, stride):
@@ -189,25 +186,30 @@ def as_strided(
     return g.gather(g.reshape(self, [self.numel]), places, 0)
 
 
-def _check_in_order(g: Builder, self: Tensor) -> None:
-    """Raise unless the trace saw strides of a tensor that lies in order."""
+def _in_memory_order(g: Builder, self: Tensor) -> Tensor:
+    """The tensor with its axes as they lie in memory, by the strides that the trace saw; raise if they overlap."""
     operand = g.origin.inputs[0] if g.origin is not None and g.origin.inputs else None
     recorded = getattr(operand, "tensor_type", None)
-    if recorded is None or recorded.strides is None or recorded.sizes is None:
-        return
-    for axis, (length, by) in enumerate(zip(recorded.sizes, recorded.strides)):
-        rest = recorded.sizes[axis + 1 :]
-        if (
-            length is not None
-            and length > 1
-            and None not in rest
-            and by is not None
-            and by != math.prod(map(int, rest))
-        ):
+    if recorded is None or not recorded.strides or not recorded.sizes or None in [*recorded.strides, *recorded.sizes]:
+        return self
+    lengths, strides = list(map(int, recorded.sizes)), list(map(int, recorded.strides))
+    order = sorted(range(len(strides)), key=lambda axis: -strides[axis] if lengths[axis] != 1 else 0)
+    order = _ones_in_place(order, lengths)
+    span = 1
+    for axis in reversed(order):
+        if lengths[axis] > 1 and strides[axis] != span:
             raise LoweringError(
-                "as_strided of a tensor whose memory isn't in order (a transposed or expanded view); "
+                "as_strided of a tensor whose memory has gaps or overlaps (a slice or an expanded view); "
                 "call .contiguous() before, or index the tensor instead"
             )
+        span *= lengths[axis]
+    return self if order == sorted(order) else g.transpose(self, order)
+
+
+def _ones_in_place(order: list[int], lengths: list[int]) -> list[int]:
+    """The order with axes of size 1, whose strides mean nothing, where they are if the others are in order."""
+    others = [axis for axis in order if lengths[axis] != 1]
+    return sorted(order) if others == sorted(others) else order
 
 
 __all__ = ["INT64_MIN", "diag_embed", "diagonal", "narrow", "select", "slice_"]
