@@ -2,8 +2,6 @@ import pytest
 import torch
 from tests.harness import LATEST, case, cases, check, f16, f32, f64, i64, operators
 
-from onnxport.errors import OpsetError
-
 T = torch.tensor
 
 
@@ -168,11 +166,6 @@ def test_form(function, expected):
 def test_mask_is_one_choice():
     table = case("mask", put(lambda m: [m], lambda x, m: T(0.0)), f32(3), T([True, False, True]))
     assert operators(check(table)) == ["Where"]
-
-
-def test_masks_need_opset_9():
-    with pytest.raises(OpsetError, match="opset 9"):
-        check(case("mask", lambda x: x[x > 0], f32(3, 4)), opset=8)
 
 
 def scripted_read(x: torch.Tensor, i: torch.Tensor) -> torch.Tensor:

@@ -86,7 +86,8 @@ class EarlyWords(IndexWords):
             return self.slice(order, [0], [count], [0])
         until = self.unsqueeze(self.running_sum(self.cast(x, torch.int64), 0), [0])
         reached = self.less_equal(self.unsqueeze(self.range(1, count + 1), [1]), until)
-        return self.op("ArgMax", self.cast(reached, torch.int32), axis=1, keepdims=0)
+        never = self.full([count, 1], False, torch.bool)  # ArgMax can't choose among none
+        return self.op("ArgMax", self.cast(self.concat([reached, never], 1), torch.int32), axis=1, keepdims=0)
 
     def padded(self, x: Tensor, pads: Sequence[Size], mode: str, value: Number | Tensor) -> Tensor:
         """Pad by computed amounts or with a computed value, axis by axis."""

@@ -69,9 +69,10 @@ class IndexWords(SpatialWords):
             return self.op("NonZero", x)
         places: Tensor = self.true_positions(self.reshape(self.cast(x, torch.bool), [x.numel]))
         columns = []
-        for size, stride in zip(x.shape, self.strides(x.shape)):
-            behind = self.floor_divmod(places, self.size(stride), truncates=True)[0] if stride != 1 else places
-            columns.append(self.floor_divmod(behind, self.size(size), truncates=True)[1])
+        for axis, (size, stride) in enumerate(zip(x.shape, self.strides(x.shape))):
+            wide, long = (self.size(sizes.maximum(n, 1)) for n in (stride, size))  # there are no places where it is 0
+            column = places if stride == 1 else self.floor_divmod(places, wide, truncates=True)[0]
+            columns.append(column if axis == 0 else self.floor_divmod(column, long, truncates=True)[1])
         return self.concat([self.unsqueeze(column, [0]) for column in columns], 0)
 
     def compress(self, x: Tensor, condition: Tensor, axis: int) -> Tensor:
@@ -111,6 +112,13 @@ class IndexWords(SpatialWords):
         return self.extremum(reduction.capitalize(), x, result)
 
     def _put_by_comparison(self, x: Tensor, indices: Tensor, updates: Tensor, axis: int) -> Tensor:
+        count = indices.shape[axis]
+        if sizes.known_ge(count, 1) is not True:  # ArgMax can't choose among none: one more that is never hit
+            sides = [[*t.shape[:axis], 1, *t.shape[axis + 1 :]] for t in (indices, updates)]
+            indices = self.concat(
+                [self.cast(indices, torch.int64), self.full(sides[0], x.shape[axis], torch.int64)], axis
+            )
+            updates = self.concat([updates, self.full(sides[1], 0, x.dtype)], axis)
         hit = self._hits(x, indices, axis)
         which = self.op("ArgMax", self.cast(hit, torch.int32), axis=axis + 1, keepdims=0)
         given = self._reaching(x, self.gather_elements(updates, which, axis), axis, self.const(0, x.dtype))
