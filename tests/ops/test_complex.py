@@ -1,5 +1,8 @@
+import pytest
 import torch
-from tests.harness import LATEST, c64, case, cases, check, f32, operators
+from tests.harness import LATEST, b8, c64, case, cases, check, f32, i64, operators
+
+from onnxport.errors import LoweringError
 
 N = {0: {0: "n"}}
 CASES = [
@@ -39,3 +42,35 @@ def test_complex(case, frontend, opset):
 def test_parts_stay_apart():
     model = check(case("abs", lambda x, y: (torch.complex(x, y) * 2).abs(), f32(2, 3), f32(2, 3)))
     assert "Concat" not in operators(model)
+
+
+MORE = [
+    case(
+        "creation",
+        lambda x: (
+            x + torch.zeros(3, dtype=torch.complex64),
+            torch.full((2,), 1 - 2j),
+            torch.eye(2, dtype=torch.complex64),
+            torch.ones(x.shape[0], dtype=torch.complex128),
+        ),
+        f32(3),
+    ),
+    case("from_real", lambda x: (x.cfloat(), x.to(torch.complex128)), f32(2, 3), dynamic=N),
+    case("from_int", lambda x: x.to(torch.complex64) * 2j, i64(2, 3)),
+    case("pad", lambda x: torch.nn.functional.pad(x, (1, 2), value=1.5), c64(2, 3), dynamic=N),
+    case("pad_reflect", lambda x: torch.nn.functional.pad(x, (1, 2), mode="reflect"), c64(2, 3)),
+    case("masked_fill", lambda x, m: (x.masked_fill(m, 2), x.masked_fill(m, 1 - 1j)), c64(2, 3), b8(2, 3)),
+    case("where_scalar", lambda x, m: torch.where(m, x, torch.tensor(2 + 1j)), c64(), b8()),
+    case("index_add", lambda x, y: x.index_add(0, torch.tensor([0, 1, 0]), y), c64(2, 3), c64(3, 3)),
+    case("block_diag", torch.block_diag, c64(2, 3), c64(1, 2)),
+]
+
+
+@cases(MORE, opsets=(13, LATEST))
+def test_more(case, frontend, opset):
+    check(case, frontend, opset)
+
+
+def test_unknown_arithmetic_is_refused():
+    with pytest.raises(LoweringError, match="real and imaginary part"):
+        check(case("conv", lambda x, w: torch.nn.functional.conv1d(x, w), c64(1, 2, 5), c64(3, 2, 2)))

@@ -18,7 +18,7 @@ import torch
 
 from .. import dims as sizes
 from ..dims import Dim, Size
-from ..dtypes import from_onnx, to_numpy, to_onnx
+from ..dtypes import from_onnx, real_of, to_numpy, to_onnx
 from ..errors import LoweringError, OpsetError
 from . import fold, kernels, shapes
 from .emit import Emitter
@@ -92,6 +92,10 @@ class Builder(Emitter):
             if found is not None:
                 return found
         facts = shapes.infer(op_type, inputs, attributes, self.opset, outputs, self.fresh, domain=domain)
+        if not domain and any(dtype.is_complex for dtype, _ in facts):
+            raise LoweringError(
+                "this op has no conversion where complex tensors are involved; compute with real and imaginary part instead"
+            )
         node = self.append(op_type, values, attributes, outputs, domain)
         weight = all(x is None or x.from_weight for x in inputs) and bool(inputs)
         results = tuple(
@@ -166,6 +170,15 @@ class Builder(Emitter):
                 results[0].permuted = (inputs[0], attributes["perm"])
         return results
 
+    def cast(self, x: Tensor, dtype: torch.dtype) -> Tensor:
+        if not dtype.is_complex or x.is_complex:
+            return super().cast(x, dtype)
+        real = super().cast(x, real_of(dtype))
+        pair = self.concat(
+            [self.unsqueeze(v, [real.rank]) for v in (real, self.full(real.shape, 0, real.dtype))], real.rank
+        )
+        return Tensor(dtype, real.dims, self.value(pair), from_weight=pair.from_weight)
+
     def require(self, opset: int, what: str) -> None:
         """OpsetError unless the opset is at least this one."""
         if self.opset < opset:
@@ -221,6 +234,10 @@ class Builder(Emitter):
             return tensor.value
         data = tensor.data
         assert data is not None
+        if tensor.is_complex and data.dtype != object:  # stored as reals with a trailing axis of 2
+            pair = np.stack([data.real, data.imag], -1).astype(to_numpy(real_of(tensor.dtype)))
+            tensor.value = self.value(self.known(pair, real_of(tensor.dtype), from_weight=tensor.from_weight))
+            return tensor.value
         if data.dtype == object:
             nodes = self.size_nodes(data)
             return self.value(nodes if tensor.dtype == torch.int64 else self.op("Cast", nodes, to=tensor.dtype))

@@ -48,7 +48,7 @@ def split(g: Builder, x: Any, dtype: torch.dtype | None = None) -> tuple[Tensor,
         return x.real, x.imag
     if x.is_constant and x.data is not None:
         kind = real_of(x.dtype)
-        parts = (np.ascontiguousarray(x.data.real), np.ascontiguousarray(x.data.imag))
+        parts = (np.array(x.data.real), np.array(x.data.imag))  # keeps the sizes of 0-d content
         real, imag = (g.known(part, kind, from_weight=x.from_weight) for part in parts)
         return real, imag
     pair = as_pair(g, x)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..dims import Size
 from ..dtypes import from_scalar_type, real_of
 from ..errors import LoweringError
 from ..lower.builder import Builder
@@ -366,7 +367,6 @@ _LINEAR = [
     "tril",
     "triu",
     "broadcast_to",
-    "constant_pad_nd",
     "pixel_shuffle",
     "repeat_interleave",
     "rot90",
@@ -388,9 +388,82 @@ _LINEAR = [
     "zeros_like",
     "new_zeros",
     "ravel",
+    "positive",
+    "broadcast_tensors",
+    "block_diag",
+    "column_stack",
+    "atleast_3d",
+    "expand_copy",
+    "diagonal_copy",
+    "diagonal_scatter",
+    "alias_copy",
+    "permute_copy",
+    "meshgrid",
+    "as_strided",
+    "as_strided_copy",
+    "as_strided_scatter",
+    "narrow_copy",
+    "view_copy",
+    "reshape_as",
+    "split_with_sizes_copy",
+    "hsplit",
+    "vsplit",
+    "dsplit",
+    "index_copy",
+    "index_add",
+    "put",
+    "take",
+    "scatter_add",
+    "unbind_copy",
+    "unfold_copy",
+    "squeeze_copy",
+    "unsqueeze_copy",
+    "transpose_copy",
+    "t_copy",
+    "zero",
+    "diagflat",
+    "linalg_diagonal",
+    "sum_to_size",
+    "_chunk_cat",
+    "pixel_unshuffle",
+    "channel_shuffle",
+    "im2col",
+    "masked_scatter",
+    "cartesian_prod",
+    "combinations",
+    "reflection_pad1d",
+    "reflection_pad2d",
+    "reflection_pad3d",
+    "replication_pad1d",
+    "replication_pad2d",
+    "replication_pad3d",
 ]
 for _name in _LINEAR:
     complex_lowering(f"aten::{_name}")(_on_parts(f"aten::{_name}"))
+
+
+@complex_lowering("aten::constant_pad_nd")
+def constant_pad_nd(g: Builder, self: Tensor, pad: list[Size], value: Any = 0) -> Tensor:
+    """constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor"""
+    lower = find("aten::constant_pad_nd")
+    assert lower is not None
+    fills = (value.real, value.imag) if isinstance(value, complex) else (value, 0)
+    return join(g, *[lower(g, x, pad, fill) for x, fill in zip(both(g, self), fills)])
+
+
+@complex_lowering("aten::pad")
+def pad(g: Builder, self: Tensor, pad: list[Size], mode: str = "constant", value: Any = None) -> Tensor:
+    """pad(Tensor self, SymInt[] pad, str mode="constant", float? value=None) -> Tensor"""
+    lower = find("aten::pad")
+    assert lower is not None
+    return join(g, *[lower(g, x, pad, mode, fill) for x, fill in zip(both(g, self), (value, None))])
+
+
+@complex_lowering("aten::masked_fill")
+def masked_fill(g: Builder, self: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor"""
+    fills = [g.cast(x, real_of(self.dtype)) for x in both(g, value, self.dtype)]
+    return join(g, *[g.where(mask, fill, x) for fill, x in zip(fills, both(g, self))])
 
 
 @complex_lowering("aten::where.self", "aten::where")
