@@ -28,13 +28,13 @@ def chosen(a):
 
 
 FLOATS = [
-    case(f"{function.__name__}_{name}", function, x, opset=opset)
-    for function, since in ((simple, 7), (own, 7), (soft, 9), (gelu, 9), (chosen, 9))
-    for name, x, opset in (
-        ("float", f32(3, 4, low=-8, high=8), since),
-        ("half", f16(3, 4, low=-8, high=8), since),
-        ("float64", f64(3, 4, low=-8, high=8), 9),
-        ("odd", ODD, since),
+    case(f"{function.__name__}_{name}", function, x)
+    for function in (simple, own, soft, gelu, chosen)
+    for name, x in (
+        ("float", f32(3, 4, low=-8, high=8)),
+        ("half", f16(3, 4, low=-8, high=8)),
+        ("float64", f64(3, 4, low=-8, high=8)),
+        ("odd", ODD),
     )
     if not (function is gelu and name == "odd")  # torch gives NaN for infinity
 ]
@@ -51,13 +51,13 @@ OTHERS = [
     case("relu6_ints", lambda a: (F.relu6(a), F.hardtanh(a, -1, 2)), i64(5, low=-9, high=9)),
     case("sigmoid_ints", lambda a: (a.sigmoid(), a.tanh()), i64(5)),
     case("glu", lambda a: (F.glu(a, 1), F.glu(a, -1)), f32(3, 4, 6), dynamic={0: "n"}),
-    case("glu_dynamic", lambda a: F.glu(a, 1), f32(3, 4), others=[(torch.randn(3, 8),)], dynamic={1: "n"}, opset=13),
+    case("glu_dynamic", lambda a: F.glu(a, 1), f32(3, 4), others=[(torch.randn(3, 8),)], dynamic={1: "n"}),
     case("prelu_one", F.prelu, f32(2, 3, 4), f32(1)),
     case("prelu_channels", F.prelu, f32(2, 3, 4, 5), f32(3), dynamic={0: "n", 2: "h"}),
     case("prelu_two_axes", F.prelu, f32(2, 3), f32(3)),
     case("prelu_one_axis", F.prelu, f32(5), f32(1)),
-    case("prelu_float64", F.prelu, f64(2, 3, 4), f64(3), opset=9),
-    case("elu_scaled", lambda a: torch.ops.aten.elu(a, 1.5, 2.0, 0.5), f32(5), opset=9),
+    case("prelu_float64", F.prelu, f64(2, 3, 4), f64(3)),
+    case("elu_scaled", lambda a: torch.ops.aten.elu(a, 1.5, 2.0, 0.5), f32(5)),
 ]
 
 
@@ -75,7 +75,7 @@ SOFTMAX = [
     ),
     case("ints", lambda a: F.softmax(a, 1, dtype=torch.float32), i64(2, 3)),
     case("softmin", lambda a: F.softmin(a, 1), f32(2, 3)),
-    case("safe", lambda a: torch.ops.aten._safe_softmax(a, 1), torch.tensor([[-INF, -INF], [1.0, -INF]]), opset=9),
+    case("safe", lambda a: torch.ops.aten._safe_softmax(a, 1), torch.tensor([[-INF, -INF], [1.0, -INF]])),
 ]
 
 

@@ -22,7 +22,7 @@ SUMS = [
     case("addc", lambda a, b: (torch.addcmul(a, a, b, value=0.5), torch.addcdiv(a, b, a + 3)), f32(5), f32(5)),
     case("addc_int", lambda a, b: torch.addcmul(a, a, b, value=2), i64(5), i64(5)),
     case("lerp", lambda a, b: (torch.lerp(a, b, 0.3), torch.lerp(a, b, 0.7)), f32(5), f32(5)),
-    case("lerp_tensor", lambda a, b, w: torch.lerp(a, b, w), f32(5), f32(5), f32(5, low=0, high=1), opset=9),
+    case("lerp_tensor", lambda a, b, w: torch.lerp(a, b, w), f32(5), f32(5), f32(5, low=0, high=1)),
     case("in_place", lambda a, b: a.clone().add_(b).mul_(2).div_(3), f32(5), f32(5)),
 ]
 
@@ -49,9 +49,8 @@ QUOTIENTS = [
         lambda a, b: (a // b, a % b, torch.fmod(a, b), torch.div(a, b, rounding_mode="trunc")),
         torch.tensor([1.0, -1.0, 7.5, -7.5, 7.5, 0.0, 3.0]),
         torch.tensor([0.1, 0.1, 2.0, 2.0, -2.0, 5.0, -1.0]),
-        opset=10,
     ),
-    case("float_by_zero", lambda a: (a // 0.0, a % 2), torch.tensor([1.0, -1.0, NAN]), opset=10),
+    case("float_by_zero", lambda a: (a // 0.0, a % 2), torch.tensor([1.0, -1.0, NAN])),
     case("floats_old", lambda a: (a // 2, a % 2, torch.fmod(a, 2)), torch.tensor([7.5, -7.5, 3.0, -3.0])),
     case("bool", lambda a: (a // 2, a % 2), b8(5)),
 ]
@@ -69,12 +68,12 @@ POWERS = [
     case("int_number", lambda a: (a**2, a**3, a**0, a**7), i64(6)),
     case("int_wraps", lambda a: (a**2, a**5), torch.tensor([2**31 + 1, -3, 2**13])),
     case("uint8", lambda a: a**3, u8(6)),
-    case("int_tensor", lambda a, b: (a**b, 3**b), i64(6), i64(6, low=0, high=45), opset=9),
+    case("int_tensor", lambda a, b: (a**b, 3**b), i64(6), i64(6, low=0, high=45)),
     case("int_to_float", lambda a: (a**0.5, a**2.0, 0.5**a), i64(6, low=0)),
     case("float_power", lambda a: torch.float_power(a, 2), i64(6)),
     case("ldexp", lambda a, b: torch.ldexp(a, b), f32(5), i64(5)),
     case(
-        "frexp", torch.frexp, torch.tensor([0.0, 1.0, -3.5, 0.1, 1e-30, 8.0, -0.125, 1e30, INF]), opset=9
+        "frexp", torch.frexp, torch.tensor([0.0, 1.0, -3.5, 0.1, 1e-30, 8.0, -0.125, 1e30, INF])
     ),
 ]  # fmt: skip
 
@@ -94,7 +93,7 @@ SIZES = [
     case("halves", lambda x: (x[: x.shape[0] // 2], x[x.shape[0] // 2 :]), f32(4, 6), dynamic={0: "n"}),
     case("mod", lambda x: x[: x.shape[0] - x.shape[0] % 4], f32(9, 2), dynamic={0: "n"}),
     case("negative", lambda x: x[: -(-x.shape[0] // 2)], f32(5, 2), dynamic={0: "n"}),
-    case("power", lambda x: x.new_ones(x.shape[0] ** 2), f32(3), dynamic={0: "n"}, opset=9),
+    case("power", lambda x: x.new_ones(x.shape[0] ** 2), f32(3), dynamic={0: "n"}),
 ]
 
 

@@ -44,12 +44,12 @@ BAGS = [
 LOOKUPS = [
     case("embedding", lambda i, w: F.embedding(i, w), i64(2, 3, low=0, high=4), f32(5, 3), dynamic={0: {0: "n"}}),
     case("padding", lambda i, w: F.embedding(i, w, padding_idx=0), i64(2, low=0, high=4), f32(5, 3)),
-    case("renorm", lambda i, w: F.embedding(i, w * 1, max_norm=1.0), i64(4, low=0, high=4), f32(5, 3), opset=9),
-    case("renorm_l1", lambda i, w: F.embedding(i, w * 1, max_norm=1.0, norm_type=1.0), T([1, 2]), f32(5, 3), opset=9),
-    case("renorm_l3", lambda i, w: F.embedding(i, w * 1, max_norm=1.0, norm_type=3.0), T([1, 2]), f32(5, 3), opset=9),
+    case("renorm", lambda i, w: F.embedding(i, w * 1, max_norm=1.0), i64(4, low=0, high=4), f32(5, 3)),
+    case("renorm_l1", lambda i, w: F.embedding(i, w * 1, max_norm=1.0, norm_type=1.0), T([1, 2]), f32(5, 3)),
+    case("renorm_l3", lambda i, w: F.embedding(i, w * 1, max_norm=1.0, norm_type=3.0), T([1, 2]), f32(5, 3)),
     case("one_hot", lambda i: F.one_hot(i, 5), i64(2, 3, low=0, high=4), dynamic={0: "n"}),
     case("one_hot_0d", lambda i: F.one_hot(i, 5), T(3)),
-    case("one_hot_open", lambda i: F.one_hot(i), T([0, 2, 1]), others=[(T([4, 0, 0]),)], opset=9),
+    case("one_hot_open", lambda i: F.one_hot(i), T([0, 2, 1]), others=[(T([4, 0, 0]),)]),
 ]
 
 SEGMENTS = [

@@ -11,7 +11,7 @@ def put(index, values, accumulate=False):
 
 
 READ = [
-    case("vector", lambda x, i: x[i], f32(4, 3), T([0, -1, 2, 2]), dynamic={0: {0: "n"}, 1: {0: "k"}}, opset=7),
+    case("vector", lambda x, i: x[i], f32(4, 3), T([0, -1, 2, 2]), dynamic={0: {0: "n"}, 1: {0: "k"}}),
     case("matrix", lambda x, i: x[i], f32(4, 3), T([[0, -1], [2, 2]])),
     case("0d_index", lambda x, i: x[i], f32(4, 3), T(-2)),
     case("int32", lambda x, i: x[:, i], f32(4, 3), T([0, -1], dtype=torch.int32)),
@@ -30,7 +30,7 @@ READ = [
     case("three", lambda x, i, j, k: x[i, j, k], f64(4, 3, 2), T([0, -1]), T([[1], [2]]), T(1)),
     case(
         "range_and_vector", lambda x, i: x[torch.arange(x.shape[0]), i], f32(3, 5, 2), T([0, 4, -1]),
-        dynamic={0: {0: "b"}, 1: {0: "b"}}, opset=10,
+        dynamic={0: {0: "b"}, 1: {0: "b"}},
     ),
     case("ints", lambda x, i: x[i], i64(4, 3), T([0, -1])),
     case("half", lambda x, i, j: x[i, j], f16(4, 3), T([0, -1]), T([1, -1])),
@@ -45,9 +45,9 @@ MASKS = [
     case("nothing", lambda x: x[x > 9], f32(3, 4)),
     case("uint8", lambda x, m: x[m], f32(3, 4), T([1, 0, 1], dtype=torch.uint8)),
     case("constant", lambda x: x[:, T([True, False, True])], f32(2, 3), dynamic={0: "n"}),
-    case("with_ints", lambda x, m, i: x[m, i], f32(3, 4), T([True, False, True]), T([1, -1]), opset=11),
-    case("with_one_int", lambda x, m, i: x[m, :, i], f32(3, 4, 2), T([True, False, True]), T(-1), opset=11),
-    case("two_masks", lambda x, m, n: x[m, n], f32(3, 2), T([True, False, True]), T([True, True]), opset=11),
+    case("with_ints", lambda x, m, i: x[m, i], f32(3, 4), T([True, False, True]), T([1, -1])),
+    case("with_one_int", lambda x, m, i: x[m, :, i], f32(3, 4, 2), T([True, False, True]), T(-1)),
+    case("two_masks", lambda x, m, n: x[m, n], f32(3, 2), T([True, False, True]), T([True, True])),
     case("size_used", lambda x: x[x > 0] * x[x > 0].shape[0], f32(3, 4)),
 ]
 
@@ -109,7 +109,7 @@ AXIS = [
     case("gather_0d", lambda x, i: x.gather(0, i), f32(), T([0, 0])),
     case("gather_0d_index", lambda x, i: x.gather(0, i), f32(3), T(2)),
     case("gather_empty", lambda x, i: x.gather(0, i), f32(3, 2), torch.zeros(0, 2, dtype=torch.int64)),
-    case("take_along", lambda x, i: x.take_along_dim(i, 1), f32(3, 4), T([[0, 3]]), opset=8),
+    case("take_along", lambda x, i: x.take_along_dim(i, 1), f32(3, 4), T([[0, 3]])),
     case("take_along_flat", lambda x, i: x.take_along_dim(i), f32(3, 4), T([0, 11])),
     case("index_select", lambda x, i: x.index_select(-1, i), f32(3, 4), T([0, 3])),
     case("index_select_0d", lambda x, i: x.index_select(0, i), f32(3, 4), T(2)),

@@ -41,7 +41,7 @@ PIECES = [
     case("split_sizes_dynamic", lambda x: x.split([1, x.shape[0] - 1]), f32(5, 4), dynamic=N),
     case("chunk", lambda x: x.chunk(3), f32(7, 2)),
     case("chunk_fewer", lambda x: x.chunk(4), f32(5, 2)),
-    case("chunk_gate", lambda x: x.chunk(2, -1)[0] * x.chunk(2, -1)[1].sigmoid(), f32(5, 4), dynamic=N, opset=9),
+    case("chunk_gate", lambda x: x.chunk(2, -1)[0] * x.chunk(2, -1)[1].sigmoid(), f32(5, 4), dynamic=N),
     case(
         "chunk_dynamic", lambda x: x.chunk(2), f32(6, 2), dynamic=N, others=[(torch.rand(7, 2),), (torch.rand(2, 2),)]
     ),

@@ -68,11 +68,11 @@ MARGINS = [
     *_reductions("cosine", F.cosine_embedding_loss, f32(4, 3), f32(4, 3), SIGNS),
     *_reductions("triplet", F.triplet_margin_loss, f32(4, 3), f32(4, 3), f32(4, 3)),
     case("triplet_swap", lambda a, b, c: F.triplet_margin_loss(a, b, c, p=3, swap=True), f32(4, 3), f32(4, 3), f32(4, 3)),
-    *_reductions("multilabel", F.multilabel_margin_loss, f32(2, 4), torch.tensor([[3, 0, -1, 1], [1, 1, 2, 0]]), opset=11),
+    *_reductions("multilabel", F.multilabel_margin_loss, f32(2, 4), torch.tensor([[3, 0, -1, 1], [1, 1, 2, 0]])),
     case("ranking_ints", F.margin_ranking_loss, i64(4), i64(4), SIGNS),
     case("cosine_ints", F.cosine_embedding_loss, i64(4, 3), i64(4, 3), SIGNS),
     case("triplet_ints", F.triplet_margin_loss, i64(4, 3), i64(4, 3), i64(4, 3)),
-    case("multilabel_1d", F.multilabel_margin_loss, f32(4), torch.tensor([3, 0, -1, 1]), opset=11),
+    case("multilabel_1d", F.multilabel_margin_loss, f32(4), torch.tensor([3, 0, -1, 1])),
 ]  # fmt: skip
 
 

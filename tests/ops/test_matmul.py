@@ -28,7 +28,7 @@ PRODUCTS = [
     case("chain_matmul", lambda a, b: torch.chain_matmul(a, b, a), f32(2, 3), f32(3, 2)),
     case("kron", torch.kron, f32(2, 3), f32(3, 2, 2), dynamic={0: {0: "n"}}),
     case("matrix_power", lambda a: torch.matrix_power(a, 5), f32(2, 3, 3)),
-    case("matrix_power_0", lambda a: torch.matrix_power(a, 0), f32(2, 3, 3), opset=8),
+    case("matrix_power_0", lambda a: torch.matrix_power(a, 0), f32(2, 3, 3)),
     case("cross", lambda a, b: torch.cross(a, b, dim=-1), f32(2, 3), f32(1, 3), dynamic={0: {0: "n"}}),
     case("linalg_cross", lambda a, b: torch.linalg.cross(a, b, dim=0), f32(3, 2), f32(3, 2)),
     case("bilinear", torch.nn.Bilinear(3, 4, 5), f32(2, 6, 3), f32(2, 6, 4), dynamic={0: {0: "n"}, 1: {0: "n"}}),
@@ -66,7 +66,7 @@ def test_products(case, frontend, opset):
 
 
 def _einsum(equation, *inputs, dynamic=None):
-    return case(equation, lambda *xs: torch.einsum(equation, *xs), *inputs, dynamic=dynamic, opset=8)
+    return case(equation, lambda *xs: torch.einsum(equation, *xs), *inputs, dynamic=dynamic)
 
 
 EINSUM = [

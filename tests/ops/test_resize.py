@@ -24,8 +24,8 @@ NEAREST = [
     case("from_size", lambda x: F.interpolate(x, size=(x.shape[2] * 2, x.shape[3] * 3)), IMAGE, dynamic=DYNAMIC),
     case("static", to("nearest", scale_factor=(2, 3)), f32(1, 2, 3, 4)),
     case("same", to("nearest", size=(5, 6)), IMAGE),
-    case("double", to("nearest", scale_factor=2), f64(1, 2, 3, 4), opset=10),
-    case("bytes", to("nearest", scale_factor=2), u8(1, 2, 3, 4), opset=10),
+    case("double", to("nearest", scale_factor=2), f64(1, 2, 3, 4)),
+    case("bytes", to("nearest", scale_factor=2), u8(1, 2, 3, 4)),
 ]
 PICKED = [
     case("double", to("nearest", scale_factor=2), f64(1, 2, 3, 4)),

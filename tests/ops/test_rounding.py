@@ -15,9 +15,9 @@ CASES = [
     case("sign_int", lambda a, b, c: (a.sign(), b.sign(), c.sign()), i64(4), u8(4), b8(4)),
     case("signbit", torch.signbit, torch.tensor([0.0, -0.0, INF, -INF, -1e-40, 2.0])),
     case("signbit_int", lambda a, b: (torch.signbit(a), torch.signbit(b)), i64(4), u8(4)),
-    case("copysign", torch.copysign, f32(4), torch.tensor([0.0, -0.0, -3.0, 1.0]), opset=9),
-    case("copysign_int", lambda a: torch.copysign(a, -1), i64(4), opset=9),
-    case("heaviside", torch.heaviside, torch.tensor([-1.0, 0.0, -0.0, 2.0, NAN]), torch.tensor(0.5), opset=9),
+    case("copysign", torch.copysign, f32(4), torch.tensor([0.0, -0.0, -3.0, 1.0])),
+    case("copysign_int", lambda a: torch.copysign(a, -1), i64(4)),
+    case("heaviside", torch.heaviside, torch.tensor([-1.0, 0.0, -0.0, 2.0, NAN]), torch.tensor(0.5)),
 ]
 
 

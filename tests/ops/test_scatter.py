@@ -1,8 +1,5 @@
-import pytest
 import torch
 from tests.harness import LATEST, case, cases, check, f16, f32, f64, i32, i64
-
-from onnxport.errors import OpsetError
 
 T = torch.tensor
 NAN = float("nan")
@@ -10,34 +7,34 @@ INDEX = T([[0, 2, 0], [1, 1, 1]])
 REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
 
 SCATTER = [
-    case("src", lambda x, i, s: x.scatter(0, i, s), f32(3, 5), T([[0, 1, 2], [2, 0, 1]]), f32(2, 4), opset=9),
-    case("value", lambda x, i: x.scatter(1, i, 2.5), f32(2, 5), INDEX, dynamic={0: {1: "n"}}, opset=9),
-    case("value_int", lambda x, i: x.scatter(-1, i, 2), i64(2, 5), INDEX, opset=9),
-    case("0d", lambda x, i, s: x.scatter(0, i, s), f32(), T(0), f32(), opset=9),
+    case("src", lambda x, i, s: x.scatter(0, i, s), f32(3, 5), T([[0, 1, 2], [2, 0, 1]]), f32(2, 4)),
+    case("value", lambda x, i: x.scatter(1, i, 2.5), f32(2, 5), INDEX, dynamic={0: {1: "n"}}),
+    case("value_int", lambda x, i: x.scatter(-1, i, 2), i64(2, 5), INDEX),
+    case("0d", lambda x, i, s: x.scatter(0, i, s), f32(), T(0), f32()),
     case("empty", lambda x, s: x.scatter(0, torch.zeros(0, 3, dtype=torch.int64), s), f32(3, 3), f32(2, 3)),
-    case("add", lambda x, i, s: x.scatter_add(1, i, s), f32(2, 4), INDEX, f32(3, 3), dynamic={0: {1: "n"}}, opset=9),
-    case("add_inf", lambda x, i, s: x.scatter_add(1, i, s), f32(2, 4), INDEX, T([[1.0, NAN, 2], [float("inf"), 1, 1]]), opset=9),
-    case("add_half", lambda x, i, s: x.scatter_add(1, i, s), f16(2, 4), INDEX, f16(2, 3), opset=9),
-    case("add_ints", lambda x, i, s: x.scatter_add(1, i, s), i32(2, 4), INDEX, i32(2, 3), opset=9),
-    case("reduce_add", lambda x, i, s: x.scatter(1, i, s, reduce="add"), f32(2, 4), INDEX, f32(2, 3), opset=9),
-    case("reduce_multiply", lambda x, i: x.scatter(1, i, 2.0, reduce="multiply"), f32(2, 4), INDEX, opset=9),
+    case("add", lambda x, i, s: x.scatter_add(1, i, s), f32(2, 4), INDEX, f32(3, 3), dynamic={0: {1: "n"}}),
+    case("add_inf", lambda x, i, s: x.scatter_add(1, i, s), f32(2, 4), INDEX, T([[1.0, NAN, 2], [float("inf"), 1, 1]])),
+    case("add_half", lambda x, i, s: x.scatter_add(1, i, s), f16(2, 4), INDEX, f16(2, 3)),
+    case("add_ints", lambda x, i, s: x.scatter_add(1, i, s), i32(2, 4), INDEX, i32(2, 3)),
+    case("reduce_add", lambda x, i, s: x.scatter(1, i, s, reduce="add"), f32(2, 4), INDEX, f32(2, 3)),
+    case("reduce_multiply", lambda x, i: x.scatter(1, i, 2.0, reduce="multiply"), f32(2, 4), INDEX),
     *[
         case(f"{how}_{own}", lambda x, i, s, how=how, own=own: x.scatter_reduce(1, i, s, how, include_self=own),
-             f32(2, 4), INDEX, f32(2, 3), opset=9)
+             f32(2, 4), INDEX, f32(2, 3))
         for how in REDUCTIONS for own in (True, False)
     ],
     *[
         case(f"ints_{how}", lambda x, i, s, how=how: x.scatter_reduce(1, i, s, how, include_self=False),
-             i64(2, 4), INDEX, i64(2, 3), opset=9)
+             i64(2, 4), INDEX, i64(2, 3))
         for how in REDUCTIONS
     ],
     case(
         "ints_part", lambda x, i, s: x.scatter_reduce(1, i, s, "amin"), i64(4, 6), INDEX, i64(2, 3),
-        dynamic={0: {0: "n", 1: "m"}}, others=[(i64(2, 3).make(5), INDEX, i64(2, 3).make(6))], opset=9,
+        dynamic={0: {0: "n", 1: "m"}}, others=[(i64(2, 3).make(5), INDEX, i64(2, 3).make(6))],
     ),
     *[
         case(f"nan_{how}", lambda x, i, s, how=how: x.scatter_reduce(1, i, s, how),
-             T([[NAN, 1.0, 2.0], [1.0, 1.0, 1.0]]), INDEX, T([[1.0, 2.0, 3.0], [NAN, 0.0, 5.0]]), opset=9)
+             T([[NAN, 1.0, 2.0], [1.0, 1.0, 1.0]]), INDEX, T([[1.0, 2.0, 3.0], [NAN, 0.0, 5.0]]))
         for how in ("amax", "amin")
     ],
 ]  # fmt: skip
@@ -90,8 +87,3 @@ def test_slices(case, frontend, opset):
 @cases(VIEWS, opsets=(10, 11, LATEST))
 def test_views(case, frontend, opset):
     check(case, frontend, opset)
-
-
-def test_scatter_needs_opset_9():
-    with pytest.raises(OpsetError, match="opset 9"):
-        check(SCATTER[0], opset=8)

@@ -95,6 +95,10 @@ class ElementwiseWords(Words):
             smaller = self.less(a, b)
             other = b if isinstance(b, Tensor) else self.scalar(b, a.dtype)
             return self.where(smaller, a, other) if op_type == "Min" else self.where(smaller, other, a)
+        if self.opset < 8 and a.dtype == torch.float64:  # which has kernels for float32 only
+            b = b if isinstance(b, Tensor) else self.scalar(b, a.dtype)
+            beyond = self.less(b, a) if op_type == "Min" else self.less(a, b)
+            return self.where(self.or_(beyond, self.isnan(b)), b, a)
         if self.opset < 8:  # which doesn't broadcast
             b = b if isinstance(b, Tensor) else self.scalar(b, a.dtype)
             target = broadcast_shapes(a.shape, b.shape)

@@ -74,6 +74,9 @@ class ReductionWords(CreationWords):
         if self.opset >= 11:
             values, indices = self.op("TopK", x, [k], outputs=2, axis=axis, largest=int(largest), sorted=int(sorted))
             return values, indices
+        if k == 0:  # which the op refuses below opset 10
+            none = [*x.shape[:axis], 0, *x.shape[axis:][1:]]
+            return self.full(none, 0, x.dtype), self.full(none, 0, torch.int64)
         if not largest:
             return self._bottomk(x, k, axis)
         if self.opset >= 10:
