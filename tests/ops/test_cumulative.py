@@ -25,6 +25,13 @@ RUNNING = [
     case("extrema", lambda a: (*a.cummax(1), *a.cummin(0)), f32(3, 5)),
     case("extrema_ties", lambda a: (*a.cummax(1), *a.cummin(1)), i64(3, 9, low=0, high=2)),
     case("extrema_nan", lambda a: (*a.cummax(0), *a.cummin(0)), torch.tensor([1.0, NAN, 2.0, INF, NAN, 0.0])),
+    case(
+        "extrema_nan_dynamic",
+        lambda a: (*a.cummax(0), *a.cummin(0)),
+        torch.tensor([1.0, NAN, 2.0, INF, NAN, 0.0]),
+        dynamic={0: "n"},
+        others=[(torch.tensor([2.0, 1.0, NAN, 3.0]),)],
+    ),
     case("extrema_bool", lambda a: (*a.cummax(1), *a.cummin(1)), b8(3, 5)),
     case("extrema_dynamic", lambda a: (*a.cummax(1), *a.cummin(1)), f32(2, 5, 3), dynamic={1: "n"}),
     case("extrema_dynamic_ints", lambda a: (*a.cummax(0), *a.cummin(0)), i64(5, low=0, high=2), dynamic={0: "n"}),

@@ -123,6 +123,11 @@ def _running_extreme(g: Builder, self: Tensor, dim: int, *, largest: bool) -> tu
     windows = _windows(g, x, dim, least)
     values = g.reduce("ReduceMax" if largest else "ReduceMin", windows, [dim + 1])
     found = g.equal(windows, g.unsqueeze(values, [dim + 1]))
+    if x.is_float:  # the reduction may lose NaN
+        strange = g.isnan(windows)
+        seen = g.any(strange, [dim + 1], keepdims=True)
+        found = g.where(seen, strange, found)
+        values = g.where(g.squeeze(seen, [dim + 1]), math.nan, values)
     until = g.reshape(_until(g, size), [size, size, *[1] * (x.rank - 1 - dim)])
     indices = g.where(g.and_(found, until), g.unsqueeze(places, [dim]), -1)
     return g.cast(values, self.dtype), g.reduce("ReduceMax", indices, [dim + 1])
