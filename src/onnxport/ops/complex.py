@@ -479,3 +479,9 @@ def isnan(g: Builder, self: Tensor) -> Tensor:
     """isnan(Tensor self) -> Tensor"""
     a, b = both(g, self)
     return g.or_(g.isnan(a), g.isnan(b))
+
+
+@lowering("aten::chalf")
+def chalf(g: Builder, self: Tensor, memory_format: int | None = None) -> Tensor:
+    """chalf(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor"""
+    return g.cast(self, torch.complex32)

@@ -27,6 +27,9 @@ def _affine(g: Builder, x: Tensor, weight: Tensor | None, bias: Tensor | None) -
 
 def _with_statistics(g: Builder, x: Tensor, axes: Sequence[int], epsilon: float) -> tuple[Tensor, Tensor, Tensor]:
     """x standardized over these axes, its mean and the inverse of its deviation."""
+    if x.dtype == torch.bfloat16:  # PyTorch rounds once, at the end
+        results = [g.cast(r, x.dtype) for r in _with_statistics(g, g.cast(x, torch.float32), axes, epsilon)]
+        return results[0], results[1], results[2]
     centred, root = g.standardized(x, axes, epsilon)
     return g.div(centred, root), g.reduce("ReduceMean", x, axes), g.op("Reciprocal", g.squeeze(root, axes))
 
