@@ -8,10 +8,10 @@ FLOATS = T([[1.0, NAN, 0.5], [0.5, NAN, 1.0]])
 ROWS = T([[1, 2], [1, 2], [0, 5], [1, 2]])
 
 UNIQUE = [
-    case("ints", lambda x: x.unique(), i64(3, 4), dynamic={0: "n"}, opset=10),
+    case("ints", lambda x: x.unique(), i64(3, 4), dynamic={0: "n"}),
     case("ints_all", lambda x: x.unique(return_inverse=True, return_counts=True), i64(3, 4)),
     case("bool", lambda x: x.unique(return_inverse=True), b8(5)),
-    case("floats_all", lambda x: x.unique(return_inverse=True, return_counts=True), FLOATS, dynamic={0: "n"}, opset=10),
+    case("floats_all", lambda x: x.unique(return_inverse=True, return_counts=True), FLOATS, dynamic={0: "n"}),
     case("rows", lambda x: x.unique(dim=0, return_inverse=True, return_counts=True), ROWS, dynamic={0: "n"}, opset=11),
     case("columns", lambda x: x.unique(dim=1), ROWS, opset=11),
     case("size_used", lambda x: x.unique().shape[0] * x, i64(3, 4)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,6 @@ def _bitwise(g: Builder, name: str, self: Any, other: Any) -> Tensor:
 
 def _by_bits(g: Builder, name: str, a: Tensor, b: Tensor) -> Tensor:
     """Logic on integers without an op for it: take the bits apart along a new axis, and sum them up again."""
-    g.require(9, "logic on the bits of integers")
     powers = _powers(g, torch.iinfo(a.dtype).bits)
     bits = []
     for x in (a, b):
@@ -32,8 +32,13 @@ def _by_bits(g: Builder, name: str, a: Tensor, b: Tensor) -> Tensor:
         odd = g.floor_divmod(shifted, g.const(2, torch.int64))[1]
         bits.append(g.cast(odd, torch.bool))
     chosen = g.cast(g.op(name, *bits), torch.int64)
-    total = g.matmul(chosen, g.unsqueeze(powers, [-1]))  # exact, where ReduceSum of int64 isn't
-    return g.cast(g.squeeze(total, [-1]), a.dtype)
+    # Two products of 32 bits each: below opset 9 they are of float64. ReduceSum of int64 always is.
+    halves = [(i, min(i + 32, powers.shape[0])) for i in range(0, int(powers.shape[0]), 32)]  # type: ignore[arg-type]
+    parts = [
+        g.matmul(g.slice(chosen, [i], [j], [chosen.rank - 1]), g.unsqueeze(g.slice(powers, [i], [j], [0]), [-1]))
+        for i, j in (halves if g.opset < 9 else [(0, halves[-1][1])])
+    ]
+    return g.cast(g.squeeze(functools.reduce(g.add, parts), [-1]), a.dtype)
 
 
 @lowering("aten::bitwise_and", "aten::__and__", "aten::__iand__")

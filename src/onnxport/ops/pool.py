@@ -76,8 +76,8 @@ def _max_pool(
         sides = list(zip(x.shape[2:], kernel, strides, pads, dilations))
         partial = ceil_mode and any(pooled_size(*side) != pooled_size(*side, ceil_mode=True) for side in sides)
         after = _end_pads(sides) if partial else pads
-        if g.opset < 10 and (after is None or any(d != 1 for d in dilations)) and not both:
-            return _max_of_windows(g, x, kernel, strides, pads, dilations, ceil_mode)
+        if (g.opset < 10 and (after is None or any(d != 1 for d in dilations))) or (both and g.opset < 8):
+            return _max_of_windows(g, x, kernel, strides, pads, dilations, ceil_mode, both)
         values, places = g.max_pool(
             x, kernel, strides, [*pads, *(after or pads)], dilations, ceil_mode=after is None, indices=both
         )
@@ -106,15 +106,36 @@ def _end_pads(sides: Sequence[tuple[Size, int, int, int, int]]) -> list[int] | N
 
 
 def _max_of_windows(
-    g: Builder, x: Tensor, kernel: list[int], strides: list[int], pads: list[int], dilations: list[int], ceil_mode: bool
-) -> Tensor:
+    g: Builder,
+    x: Tensor,
+    kernel: list[int],
+    strides: list[int],
+    pads: list[int],
+    dilations: list[int],
+    ceil_mode: bool,
+    both: bool,
+) -> Any:
+    """The maxima, and if wanted their places in a channel, without an op for them."""
     count = len(kernel)
     places = [pooled_size(*side, ceil_mode) for side in zip(x.shape[2:], kernel, strides, pads, dilations)]
     spans = [(n - 1) * s + d * (k - 1) + 1 for n, s, d, k in zip(places, strides, dilations, kernel)]
     after = [span - size - p for span, size, p in zip(spans, x.shape[2:], pads)]
     lowest = float("-inf") if x.is_float else torch.iinfo(x.dtype).min
     padded = g.pad(x, [0, 0, *pads, 0, 0, *after], value=lowest)
-    return g.reduce("ReduceMax", g.windows(padded, kernel, places, strides, dilations), range(2, 2 + count))
+    windows = g.windows(padded, kernel, places, strides, dilations)
+    values = g.reduce("ReduceMax", windows, range(2, 2 + count))
+    if not both:
+        return values
+    flat = g.reshape(windows, [*x.shape[:2], product(kernel), *places])
+    rest = g.op("ArgMax", flat, axis=2, keepdims=0)
+    found: Tensor | None = None
+    for axis, stride in enumerate(g.strides(x.shape[2:])):
+        offset, rest = g.floor_divmod(rest, g.size(product(kernel[axis + 1 :])), truncates=True)
+        start = g.reshape(g.range(0, places[axis]), [places[axis] if i == axis else 1 for i in range(count)])
+        place = g.sub(g.add(g.mul(offset, dilations[axis]), g.mul(start, strides[axis])), pads[axis])
+        place = g.mul(place, g.size(stride))
+        found = place if found is None else g.add(found, place)
+    return values, found
 
 
 def _register_max_pool(count: int) -> None:

@@ -108,7 +108,6 @@ def _mask(g: Builder, padded: Tensor, lengths: Tensor) -> Tensor:
 
 
 def _pack(g: Builder, padded: Tensor, lengths: Tensor, total: Size | None = None, clean: bool = False) -> Packed:
-    g.require(9, "a packed sequence")
     length, batch, *features = padded.shape
     rows = g.reshape(padded, [length * batch, *features])
     inside = g.reshape(_mask(g, padded, lengths), [length * batch])

@@ -9,6 +9,7 @@ import torch
 
 from .. import dims as sizes
 from ..lower.builder import Builder
+from ..lower.emit import INT64_MAX
 from ..lower.registry import lowering
 from ..lower.values import Tensor
 
@@ -95,8 +96,5 @@ def _runs(g: Builder, x: Tensor, dim: int) -> Found:
     values = g.compress(x, starts, dim)
     inverse = g.sub(g.cumsum(g.cast(starts, torch.int64), 0), 1)
     first = g.reshape(g.nonzero(starts), [values.shape[dim]])
-    ends = g.concat([g.slice(first, [1], [values.shape[dim]], [0]), g.ints([size])], 0)
-    if size == 0:
-        ends = first
-    ends.dims = first.dims
+    ends = g.slice(g.concat([first, g.ints([size])], 0), [1], [INT64_MAX], [0])
     return values, inverse, g.sub(ends, first)

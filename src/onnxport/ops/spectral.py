@@ -58,7 +58,6 @@ def _orthogonalized(g: Builder, a: Tensor, turned: int) -> Tensor:
     """The columns of `[batch, m, n]` turned until they are orthogonal in their first `turned` rows."""
     n = a.shape[2]
     assert isinstance(n, int)
-    g.require(11, "singular values")
     if n < 2:
         return a
     rounds = _pairs(n)
@@ -66,7 +65,7 @@ def _orthogonalized(g: Builder, a: Tensor, turned: int) -> Tensor:
     earlier = g.const(rounds > np.arange(n), torch.bool)
 
     def step(i: Tensor, x: Tensor) -> list[Tensor]:
-        row = g.op("Mod", i, g.const(len(rounds), torch.int64))
+        row = g.floor_divmod(i, g.const(len(rounds), torch.int64), truncates=True)[1]
         partner, first = g.gather(table, row, 0), g.gather(earlier, row, 0)
         other = g.gather(x, partner, 2)
         top, top_other = (g.slice(v, [0], [turned], [1]) for v in (x, other))

@@ -108,6 +108,9 @@ class Words:
     def picked_slice(self, x: Tensor, start: Size, end: Size, axis: int, step: int) -> Tensor:
         raise NotImplementedError
 
+    def ranked(self, x: Tensor, k: Size, axis: int, largest: bool) -> tuple[Tensor, Tensor]:
+        raise NotImplementedError
+
     def true_positions(self, x: Tensor) -> Tensor:
         raise NotImplementedError
 

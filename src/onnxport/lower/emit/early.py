@@ -74,6 +74,27 @@ class EarlyWords(IndexWords):
             high = -1 if end == -INT64_MAX else sizes.maximum(_from_front(end, size), -1)
         return self.gather(x, self.range(low, high, step), axis)
 
+    def ranked(self, x: Tensor, k: Size, axis: int, largest: bool) -> tuple[Tensor, Tensor]:
+        """TopK of a number known only at run time: each entry is compared with each other, in size * size memory.
+
+        NaN is larger than all else; equal entries stay in order.
+        """
+        size, behind = x.shape[axis], [1] * (x.rank - 1 - axis)
+        this, other = self.unsqueeze(x, [axis + 1]), self.unsqueeze(x, [axis])
+        places = self.range(0, size)
+        sooner = self.less(self.unsqueeze(places, [0]), self.unsqueeze(places, [1]))
+        ahead, same = self.greater(other, this) if largest else self.less(other, this), self.equal(other, this)
+        if x.is_float:
+            high, low = (self.isnan(v) for v in ((other, this) if largest else (this, other)))
+            ahead = self.or_(ahead, self.and_(high, self.not_(low)))
+            same = self.or_(same, self.and_(high, low))
+        ahead = self.or_(ahead, self.and_(same, self.reshape(sooner, [size, size, *behind])))
+        rank = self.reduce("ReduceSum", self.cast(ahead, torch.int32), [axis + 1])
+        wanted = self.reshape(self.cast(self.range(0, k), torch.int32), [k, 1, *behind])
+        hit = self.equal(self.unsqueeze(rank, [axis]), wanted)
+        indices = self.op("ArgMax", self.cast(hit, torch.int32), axis=axis + 1, keepdims=0)
+        return self.gather_elements(x, indices, axis), indices
+
     def true_positions(self, x: Tensor) -> Tensor:
         """NonZero of a vector. Where its size is known, a TopK puts what is true first; else size * size memory."""
         size = x.shape[0]

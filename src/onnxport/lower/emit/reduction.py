@@ -77,13 +77,13 @@ class ReductionWords(CreationWords):
         if k == 0:  # which the op refuses below opset 10
             none = [*x.shape[:axis], 0, *x.shape[axis:][1:]]
             return self.full(none, 0, x.dtype), self.full(none, 0, torch.int64)
+        if self.opset < 10 and not (isinstance(k, int) and isinstance(x.shape[axis], int)):
+            return self.ranked(x, k, axis % x.rank, largest)
         if not largest:
             return self._bottomk(x, k, axis)
         if self.opset >= 10:
             values, indices = self.op("TopK", x, [k], outputs=2, axis=axis)
         else:
-            if not isinstance(k, int):
-                self.require(10, "TopK with k known only at run time")
             values, indices = self.op("TopK", x, outputs=2, axis=axis, k=k)
         return values, indices
 
