@@ -11,6 +11,7 @@ Where nothing is frozen, which is the rule, the two recordings have the same tex
 from __future__ import annotations
 
 import dataclasses
+import math
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
@@ -26,6 +27,7 @@ from .expressions import Expression, candidates, integer, separating_size
 _TRIALS = 4
 # A program that compares sizes with a number is tried beyond it, up to so many times the example's size.
 _GROWTH = 8
+_COST = 32  # times the example's run, in all: convolutions and attention at large sizes take minutes
 
 
 class Recording(Protocol):
@@ -144,7 +146,9 @@ def _grown(sizes: Sizes, conversions: Sequence[Conversion]) -> Iterator[dict[str
     beyond = max([c.threshold for c in conversions if c.threshold is not None and c.threshold <= limit], default=0)
     steps = {label: 1 + 2 * i + (size <= 1) * (i + 1) for i, (label, size) in enumerate(sizes.items())}
     if beyond >= min(sizes.values()):
-        yield {label: max(size, beyond) + steps[label] for label, size in sizes.items()}
+        larger = {label: max(size, beyond) + steps[label] for label, size in sizes.items()}
+        if math.prod(larger[label] / max(size, 1) for label, size in sizes.items()) <= _COST:
+            yield larger
     yield {label: size + steps[label] for label, size in sizes.items()}
     yield {label: size + 1 for label, size in sizes.items()}
     yield {label: size * 2 for label, size in sizes.items()}
