@@ -163,6 +163,20 @@ MORE = [
     case("airy", special.airy_ai, line(-12, 10, -1000, -50, 50, 103.8, 104, INF, -INF, NAN), rtol=1e-9, atol=1e-12),
     case("airy_int", special.airy_ai, i64(5)),
     case("nextafter", torch.nextafter, STARTS[:, None], TOWARDS[None], rtol=0, atol=0),
+    case(
+        "nextafter_float64",
+        torch.nextafter,
+        torch.tensor([0, 1, -1, 2, -0.5, INF, -INF, NAN, 1e300, -1e-300], dtype=torch.float64)[:, None],
+        TOWARDS.double()[None],
+        rtol=0,
+        atol=0,
+    ),
+    case(
+        "nextafter_bfloat16",
+        lambda a, b: torch.nextafter(a.bfloat16(), b.bfloat16()).float(),
+        STARTS[:9, None],
+        TOWARDS[None],
+    ),
 ]
 
 

@@ -343,11 +343,10 @@ def frexp(g: Builder, self: Tensor) -> tuple[Tensor, Tensor]:
 def nextafter(g: Builder, self: Tensor, other: Tensor) -> Tensor:
     """nextafter(Tensor self, Tensor other) -> Tensor
 
-    In float64 the step to the next float32 is exact; the power of two below a number is found by its logarithm.
+    In float64 the step to the next number is exact; the power of two below a number is found by its logarithm.
     """
-    if self.dtype != torch.float32 or other.dtype != torch.float32:
-        raise LoweringError("nextafter of other floats than float32 has no conversion; cast to float32")
-    info = torch.finfo(torch.float32)
+    dtype = result_type(self, other)
+    info = torch.finfo(dtype)
     x, towards = (g.cast(v, torch.float64) for v in (self, other))
     size = g.abs(x)
     safe = g.clip(size, info.tiny, info.max)
@@ -362,5 +361,5 @@ def nextafter(g: Builder, self: Tensor, other: Tensor) -> Tensor:
     moved = g.where(up, g.add(x, gap), g.sub(x, gap))
     moved = g.where(g.equal(size, math.inf), g.mul(g.sign(x), info.max), moved)
     moved = g.where(g.and_(g.equal(moved, 0), g.less(x, 0)), -0.0, moved)
-    result = g.cast(g.where(g.equal(x, towards), towards, moved), torch.float32)
-    return g.where(g.or_(g.isnan(self), g.isnan(other)), math.nan, result)
+    result = g.cast(g.where(g.equal(x, towards), towards, moved), dtype)
+    return g.where(g.or_(g.isnan(x), g.isnan(towards)), math.nan, result)

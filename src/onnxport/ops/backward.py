@@ -23,9 +23,15 @@ def native_dropout_backward(g: Builder, grad_output: Tensor, mask: Tensor, scale
     return g.cast(g.mul(product_, scale), dtype)
 
 
+def _wide(g: Builder, x: Tensor) -> Tensor:
+    """PyTorch computes half types in float32 and rounds once, at the end."""
+    return g.cast(x, torch.float32) if x.dtype in (torch.float16, torch.bfloat16) else x
+
+
 @lowering("aten::_softmax_backward_data")
 def softmax_backward(g: Builder, grad_output: Tensor, output: Tensor, dim: int, input_dtype: int) -> Tensor:
     """_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor"""
+    grad_output, output = _wide(g, grad_output), _wide(g, output)
     weighted = g.mul(grad_output, output)
     total = g.reduce("ReduceSum", weighted, [dim], keepdims=True)
     return g.cast(g.sub(weighted, g.mul(output, total)), from_scalar_type(input_dtype))
@@ -34,6 +40,7 @@ def softmax_backward(g: Builder, grad_output: Tensor, output: Tensor, dim: int, 
 @lowering("aten::_log_softmax_backward_data")
 def log_softmax_backward(g: Builder, grad_output: Tensor, output: Tensor, dim: int, input_dtype: int) -> Tensor:
     """_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor"""
+    grad_output, output = _wide(g, grad_output), _wide(g, output)
     total = g.reduce("ReduceSum", grad_output, [dim], keepdims=True)
     return g.cast(g.sub(grad_output, g.mul(g.exp(output), total)), from_scalar_type(input_dtype))
 
