@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from .modes import is_size
+from .traced_sizes import is_size
 
 
 @dataclasses.dataclass(slots=True)

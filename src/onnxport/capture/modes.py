@@ -1,12 +1,8 @@
-"""Modes that are on while a model is traced."""
+"""What is called instead of some functions of torch while a model is traced."""
 
 from __future__ import annotations
 
-import builtins
-import contextlib
-import functools
-import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -14,9 +10,12 @@ import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
 from ..errors import LoweringError
+from .traced_sizes import is_size
+
+Function = Callable[..., Any]
 
 # In-place arithmetic of tensors, and what computes the same without writing.
-_OUT_OF_PLACE: Mapping[Any, Callable[..., Any]] = {
+_OUT_OF_PLACE: Mapping[Function, Function] = {
     torch.Tensor.add_: torch.add,
     torch.Tensor.sub_: torch.sub,
     torch.Tensor.mul_: torch.mul,
@@ -26,9 +25,8 @@ _OUT_OF_PLACE: Mapping[Any, Callable[..., Any]] = {
     torch.Tensor.pow_: torch.pow,
 }
 
-
 # The second argument of these is a list of so many ints. The tracer keeps sizes in a list live, but reads a bare one.
-_LISTS: Mapping[Any, int] = {
+_LISTS: Mapping[Function, int] = {
     torch.roll: 1, torch.Tensor.roll: 1,
     F.avg_pool1d: 1, F.avg_pool2d: 2, F.avg_pool3d: 3,
     F.max_pool1d: 1, F.max_pool2d: 2, F.max_pool3d: 3,
@@ -36,94 +34,72 @@ _LISTS: Mapping[Any, int] = {
 }  # fmt: skip
 
 
-class SizeArithmetic(TorchFunctionMode):
+class TracingMode(TorchFunctionMode):
+    """Calls others instead of functions that the tracer records wrongly or not at all, and `watched` for those in it.
+
+    It is the only mode that is on, since each costs as much as many an operator does.
+    """
+
+    def __init__(self, watched: Mapping[Function, Function]) -> None:
+        super().__init__()
+        self._instead = {**_INSTEAD, **watched}
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        call = self._instead.get(func, func)
+        return call(*args, **kwargs) if kwargs else call(*args)
+
+
+def _out_of_place(in_place: Function, out_of_place: Function) -> Function:
     """`n += 2` on a size must not change the other names bound to that size.
 
     A tracer hands out sizes as 0-d integer tensors; eager Python as ints. In-place arithmetic on the
     former changes what every other name sees, so it is done out of place.
     """
 
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        out_of_place = _OUT_OF_PLACE.get(func)
-        if out_of_place is not None and is_size(args[0]):
-            return out_of_place(*args, **(kwargs or {}))
-        if func is torch.Tensor.view and len(args) == 2 and isinstance(args[1], torch.dtype):
-            return _view_bits(args[0], args[1])
-        if len(args) > 1 and isinstance(args[1], torch.Tensor) and not args[1].dim():
-            count = _LISTS.get(func)
-            if count is not None:
-                args = (args[0], [args[1]] * count, *args[2:])
-            elif func is torch.Tensor.split or func is torch.split:  # the latter calls the former, which calls int()
-                return _split(*args, **(kwargs or {}))
-        if func is torch.fill:  # recorded as a `full_like` that no schema fits
-            return _filled(*args, **(kwargs or {}))
-        return func(*args, **(kwargs or {}))
+    def arithmetic(*args: Any, **kwargs: Any) -> Any:
+        return (out_of_place if is_size(args[0]) else in_place)(*args, **kwargs)
+
+    return arithmetic
 
 
-def _split(tensor: torch.Tensor, split_size_or_sections: torch.Tensor, dim: int = 0) -> Any:
+def _listed(function: Function, count: int) -> Function:
+    def with_list(*args: Any, **kwargs: Any) -> Any:
+        if _is_scalar(args, 1):
+            args = (args[0], [args[1]] * count, *args[2:])
+        return function(*args, **kwargs)
+
+    return with_list
+
+
+def _split(function: Function) -> Function:
+    """`torch.split` calls that of tensors, which calls int()."""
+
+    def split(*args: Any, **kwargs: Any) -> Any:
+        return (_split_at if _is_scalar(args, 1) else function)(*args, **kwargs)
+
+    return split
+
+
+def _split_at(tensor: torch.Tensor, split_size_or_sections: torch.Tensor, dim: int = 0) -> Any:
     return torch._C._VariableFunctions.split(tensor, split_size_or_sections, dim)  # type: ignore[attr-defined]
 
 
-@contextlib.contextmanager
-def number_functions() -> Iterator[None]:
-    """Let `math.ceil`, `math.floor`, `math.trunc`, `round`, `divmod`, `min` and `max` compute with sizes, as `//` does.
-
-    Tensors don't have the methods behind the former, so that Python would turn the size into a float, or raise; of
-    the latter it would keep the one that is the least or greatest in the example.
-    """
-
-    def whole(compute: Callable[[torch.Tensor], torch.Tensor], otherwise: Callable[[float], int]) -> Any:
-        def method(self: torch.Tensor, *digits: int) -> Any:
-            if digits or not torch._C._get_tracing_state() or self.dim():
-                return otherwise(float(self), *digits)
-            return compute(self).to(torch.int64)
-
-        return method
-
-    methods = {
-        "__ceil__": whole(torch.ceil, math.ceil),
-        "__floor__": whole(torch.floor, math.floor),
-        "__trunc__": whole(torch.trunc, math.trunc),
-        "__round__": whole(torch.round, round),
-        "__divmod__": lambda self, other: (self // other, self % other),
-    }
-    added = [name for name in methods if not hasattr(torch.Tensor, name)]
-    for name in added:
-        setattr(torch.Tensor, name, methods[name])
-    plain = builtins.min, builtins.max
-    extrema: Any = builtins
-    extrema.min, extrema.max = _extremum(min, torch.minimum), _extremum(max, torch.maximum)
-    try:
-        yield
-    finally:
-        extrema.min, extrema.max = plain
-        for name in added:
-            delattr(torch.Tensor, name)
+def _is_scalar(args: tuple[Any, ...], position: int) -> bool:
+    return len(args) > position and isinstance(args[position], torch.Tensor) and not args[position].dim()
 
 
-def _extremum(plain: Callable[..., Any], of_two: Callable[..., torch.Tensor]) -> Callable[..., Any]:
-    """`min` or `max`, live if one of its arguments is a size and the others are sizes or ints."""
-
-    @functools.wraps(plain)
-    def extremum(*args: Any, **kwargs: Any) -> Any:
-        values = list(args[0]) if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
-        kinds = {v.__class__ for v in values}
-        if torch.Tensor in kinds and kinds <= {torch.Tensor, int} and len(values) > 1 and not kwargs:
-            if all(v.__class__ is int or is_size(v) for v in values):
-                return functools.reduce(of_two, [torch.as_tensor(v) for v in values])
-        return plain(*args, **kwargs)
-
-    return extremum
-
-
-def _filled(input: torch.Tensor, value: Any) -> torch.Tensor:
+def _fill(input: torch.Tensor, value: Any) -> torch.Tensor:
+    """`torch.fill` is recorded as a `full_like` that no schema fits."""
     return input.clone().fill_(value)
 
 
-def _view_bits(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """`tensor.view(dtype)`, which the tracer can't record."""
+def _view(tensor: torch.Tensor, *size: Any, **kwargs: Any) -> torch.Tensor:
+    """`tensor.view(dtype)` can't be recorded."""
+    dtype = kwargs.get("dtype", size[0] if len(size) == 1 else None)
+    if not isinstance(dtype, torch.dtype):
+        return tensor.view(*size, **kwargs)
     if dtype == tensor.dtype:
         return tensor
     raise LoweringError(
@@ -132,25 +108,15 @@ def _view_bits(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     )
 
 
-def is_size(tensor: torch.Tensor) -> bool:
-    """Whether a traced tensor was made from sizes and constants alone."""
-    if tensor.dim() or tensor.dtype != torch.int64 or not torch._C._get_tracing_state():
-        return False
-    pending, seen = [torch._C._get_value_trace(tensor)], 0  # type: ignore[attr-defined]
-    while pending and seen < 64:
-        seen += 1
-        node = pending.pop().node()
-        kind = node.kind()
-        if kind in ("aten::size", "prim::Constant", "aten::numel", "prim::shape"):
-            continue
-        if kind == "prim::NumToTensor" or kind.rpartition("::")[2].rstrip("_") in _ARITHMETIC:
-            pending.extend(node.inputs())
-        else:
-            return False
-    return not pending
+_INSTEAD: dict[Function, Function] = {
+    **{in_place: _out_of_place(in_place, other) for in_place, other in _OUT_OF_PLACE.items()},
+    **{function: _listed(function, count) for function, count in _LISTS.items()},
+    **{function: _split(function) for function in (torch.split, torch.Tensor.split)},
+    torch.fill: _fill,
+    torch.Tensor.view: _view,
+}
 
 
-_ARITHMETIC = {
-    "add", "sub", "mul", "div", "floor_divide", "remainder", "rsub", "Int", "neg", "ceil", "floor", "round", "trunc", "to",
-    "maximum", "minimum",
-}  # fmt: skip
+def instead(function: Function) -> Function:
+    """What is called instead of a function."""
+    return _INSTEAD.get(function, function)

@@ -13,13 +13,12 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.overrides import TorchFunctionMode
 
 from ..errors import OnnxExporterWarning
 from ..program.ir import Conversion
 from .graph import INNER
 
-_TAKES: dict[Any, str] = {
+_TAKES: dict[Callable[..., Any], str] = {
     torch.Tensor.item: "a Python number",
     torch.Tensor.__int__: "a Python int",
     torch.Tensor.__index__: "a Python int",
@@ -34,7 +33,7 @@ _TAKES: dict[Any, str] = {
 _LIMIT = 5000
 
 
-class Pitfalls(TorchFunctionMode):
+class Pitfalls:
     """While a model is traced: one warning for each source line that takes the value of a tensor out of the trace.
 
     Args:
@@ -42,32 +41,38 @@ class Pitfalls(TorchFunctionMode):
     """
 
     def __init__(self, is_argument: Callable[[Any], bool]) -> None:
-        super().__init__()
         self.is_argument = is_argument
         self.seen: set[str] = set()
         self.conversions: dict[Conversion, None] = {}
 
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        what = _TAKES.get(func)
-        if what is not None and torch._C._get_tracing_state():
-            place = _place()
-            if func is torch.Tensor.__len__:
-                self.conversions[Conversion(place, what)] = None
-            elif not self._is_live(args[0]):
-                decides = func is torch.Tensor.__bool__
-                self.conversions[Conversion(place, what, decides, _threshold(args[0]) if decides else None)] = None
-            elif place not in self.seen:
-                self.seen.add(place)
-                warnings.warn(
-                    f"{place} takes the value of a tensor as {what}: in the exported model it is a constant, that of the "
-                    "example. Compute with tensors (torch.where for an `if`), or script that part of the model "
-                    "(torch.jit.script), which keeps its ifs and loops",
-                    OnnxExporterWarning,
-                    stacklevel=2,
-                )
-        return func(*args, **(kwargs or {}))
+    def watched(self) -> dict[Callable[..., Any], Callable[..., Any]]:
+        """The functions that take values, and what looks at the tensor before it calls them."""
+        return {function: self._watch(function, what) for function, what in _TAKES.items()}
+
+    def _watch(self, function: Callable[..., Any], what: str) -> Callable[..., Any]:
+        def watch(*args: Any, **kwargs: Any) -> Any:
+            if torch._C._get_tracing_state():
+                self._note(function, what, args[0])
+            return function(*args, **kwargs)
+
+        return watch
+
+    def _note(self, function: Callable[..., Any], what: str, tensor: torch.Tensor) -> None:
+        place = _place()
+        if function is torch.Tensor.__len__:
+            self.conversions[Conversion(place, what)] = None
+        elif not self._is_live(tensor):
+            decides = function is torch.Tensor.__bool__
+            self.conversions[Conversion(place, what, decides, _threshold(tensor) if decides else None)] = None
+        elif place not in self.seen:
+            self.seen.add(place)
+            warnings.warn(
+                f"{place} takes the value of a tensor as {what}: in the exported model it is a constant, that of the "
+                "example. Compute with tensors (torch.where for an `if`), or script that part of the model "
+                "(torch.jit.script), which keeps its ifs and loops",
+                OnnxExporterWarning,
+                stacklevel=2,
+            )
 
     def _is_live(self, tensor: torch.Tensor) -> bool:
         """Whether a tensor depends on the content of an argument, not on sizes and constants alone."""

@@ -43,4 +43,4 @@ class CallNames(dict[torch.nn.Module, str]):
         return f"{super().__getitem__(module)}#{self.count}"
 
     def get(self, module: Any, default: Any = None) -> Any:
-        return self[module] if module in self else default
+        return self[module] if module in self else default  # noqa: SIM401  (it would call itself)

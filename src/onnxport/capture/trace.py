@@ -17,11 +17,12 @@ from ..program.ir import Input, Weight
 from . import bools
 from .graph import GraphReader
 from .inputs import flatten, flatten_outputs
-from .modes import SizeArithmetic, number_functions
+from .modes import TracingMode
 from .parts import Parts
 from .pitfalls import Pitfalls
 from .scopes import CallNames, CallPath
 from .torchscript import Attributes
+from .traced_sizes import number_functions
 from .tracer_flags import tracer_flags
 from .weights import named_weights
 
@@ -67,15 +68,13 @@ def record(
     weights = list(named.items())
     parts = Parts(model)
     pitfalls = _pitfalls(len(leaves), parts)
-    looking = pitfalls if resize is None else contextlib.nullcontext()
     with (
         torch.no_grad(),
         tracer_flags(),
         _module_scopes(model, parts),
         _quiet(),
         number_functions(),
-        SizeArithmetic(),
-        looking,
+        TracingMode(pitfalls.watched() if resize is None else {}),
     ):
         graph, inputs = _record(run, leaves, [tensor for _, tensor in weights], model, parts)
     counters = arguments.counters()

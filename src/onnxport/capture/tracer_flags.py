@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import threading
 import types
 from collections.abc import Iterator
 
-_lock = threading.Lock()
-_running = 0
-_before: dict[str, types.ModuleType | None] = {}
+from .shared import shared
 
 
 class _Globals:
@@ -31,25 +28,18 @@ def _stand_ins() -> dict[str, types.ModuleType]:
     return {"torch.onnx._internal.torchscript_exporter._globals": flags, "torch.onnx.__init__": package}
 
 
+@shared
 @contextlib.contextmanager
 def tracer_flags() -> Iterator[None]:
     """The tracer finds the flags for a while."""
-    global _running
-    with _lock:
-        _running += 1
-        if _running == 1:
-            for name, module in _stand_ins().items():
-                _before[name] = sys.modules.get(name)
-                sys.modules[name] = module
+    flags = _stand_ins()
+    before = {name: sys.modules.get(name) for name in flags}
+    sys.modules.update(flags)
     try:
         yield
     finally:
-        with _lock:
-            _running -= 1
-            if not _running:
-                for name, old in _before.items():
-                    if old is None:
-                        sys.modules.pop(name, None)
-                    else:
-                        sys.modules[name] = old
-                _before.clear()
+        for name, old in before.items():
+            if old is None:
+                sys.modules.pop(name, None)
+            else:
+                sys.modules[name] = old

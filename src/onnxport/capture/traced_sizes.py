@@ -1,0 +1,91 @@
+"""Sizes, which are 0-d integer tensors while a model is traced."""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import functools
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from .shared import shared
+
+
+def is_size(tensor: torch.Tensor) -> bool:
+    """Whether a traced tensor was made from sizes and constants alone."""
+    if tensor.dim() or tensor.dtype != torch.int64 or not torch._C._get_tracing_state():
+        return False
+    pending, seen = [torch._C._get_value_trace(tensor)], 0  # type: ignore[attr-defined]
+    while pending and seen < 64:
+        seen += 1
+        node = pending.pop().node()
+        kind = node.kind()
+        if kind in ("aten::size", "prim::Constant", "aten::numel", "prim::shape"):
+            continue
+        if kind == "prim::NumToTensor" or kind.rpartition("::")[2].rstrip("_") in _ARITHMETIC:
+            pending.extend(node.inputs())
+        else:
+            return False
+    return not pending
+
+
+_ARITHMETIC = {
+    "add", "sub", "mul", "div", "floor_divide", "remainder", "rsub", "Int", "neg", "ceil", "floor", "round", "trunc", "to",
+    "maximum", "minimum",
+}  # fmt: skip
+
+
+@shared
+@contextlib.contextmanager
+def number_functions() -> Iterator[None]:
+    """Let `math.ceil`, `math.floor`, `math.trunc`, `round`, `divmod`, `min` and `max` compute with sizes, as `//` does.
+
+    Tensors don't have the methods behind the former, so that Python would turn the size into a float, or raise; of
+    the latter it would keep the one that is the least or greatest in the example.
+    """
+
+    def whole(compute: Callable[[torch.Tensor], torch.Tensor], otherwise: Callable[[float], int]) -> Any:
+        def method(self: torch.Tensor, *digits: int) -> Any:
+            if digits or not torch._C._get_tracing_state() or self.dim():
+                return otherwise(float(self), *digits)
+            return compute(self).to(torch.int64)
+
+        return method
+
+    methods = {
+        "__ceil__": whole(torch.ceil, math.ceil),
+        "__floor__": whole(torch.floor, math.floor),
+        "__trunc__": whole(torch.trunc, math.trunc),
+        "__round__": whole(torch.round, round),
+        "__divmod__": lambda self, other: (self // other, self % other),
+    }
+    added = [name for name in methods if not hasattr(torch.Tensor, name)]
+    for name in added:
+        setattr(torch.Tensor, name, methods[name])
+    plain = builtins.min, builtins.max
+    extrema: Any = builtins
+    extrema.min, extrema.max = _extremum(min, torch.minimum), _extremum(max, torch.maximum)
+    try:
+        yield
+    finally:
+        extrema.min, extrema.max = plain
+        for name in added:
+            delattr(torch.Tensor, name)
+
+
+def _extremum(plain: Callable[..., Any], of_two: Callable[..., torch.Tensor]) -> Callable[..., Any]:
+    """`min` or `max`, live if one of its arguments is a size and the others are sizes or ints."""
+
+    @functools.wraps(plain)
+    def extremum(*args: Any, **kwargs: Any) -> Any:
+        values = list(args[0]) if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
+        kinds = {v.__class__ for v in values}
+        if torch.Tensor in kinds and kinds <= {torch.Tensor, int} and len(values) > 1 and not kwargs:
+            if all(v.__class__ is int or is_size(v) for v in values):
+                return functools.reduce(of_two, [torch.as_tensor(v) for v in values])
+        return plain(*args, **kwargs)
+
+    return extremum
