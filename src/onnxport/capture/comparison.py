@@ -14,16 +14,32 @@ from ..program.ir import Block
 
 Path = tuple[int, ...]  # operand, position in a list
 
-# `Float(2, 8, strides=[8, 1], requires_grad=0, device=cpu)`: a tensor's type in the text of a graph
-_TYPE = re.compile(r"\b([A-Z]\w*)\([^()]*\)")
+# The parentheses in `Float(2, 8, strides=[8, 1], requires_grad=0, device=cpu)`, a type in the text of a graph. The
+# pattern begins with a letter of its own, which makes it ten times as fast.
+_SIZES = re.compile(r"\((?:\d+, )+strides=[^)]*\)")
 _HIDDEN = "value=<Tensor>"  # in place of the elements of a tensor
 
 
 def same_text(a: Any, b: Any) -> bool:
     """Whether two `torch._C.Graph`s are the same but for the sizes in their types."""
     x, y = str(a), str(b)
-    if x == y or _TYPE.sub(r"\1", x) == _TYPE.sub(r"\1", y):
+    if x == y or _SIZES.sub("", x) == _SIZES.sub("", y):
         return _HIDDEN not in x or all(map(torch.equal, _tensors(a), _tensors(b)))
+    return False
+
+
+# Ops that cut an axis to a list of pieces.
+_CUTS = ("aten::split", "aten::unsafe_split", "aten::chunk", "aten::unsafe_chunk", "aten::tensor_split")
+
+
+def takes_pieces(a: Any, b: Any) -> bool:
+    """Whether an axis is cut whose size isn't the same in two graphs of the same text: how many pieces may hang on it."""
+    for kind in _CUTS:
+        for x, y in zip(a.findAllNodes(kind), b.findAllNodes(kind)):
+            axis = x.inputsAt(2).toIValue()
+            sizes, others = x.inputsAt(0).type().sizes(), y.inputsAt(0).type().sizes()
+            if axis is None or sizes is None or others is None or sizes[axis] != others[axis]:
+                return True
     return False
 
 
@@ -90,6 +106,7 @@ class _Comparison:
     def __init__(self) -> None:
         self.found: dict[Any, Difference] = {}
         self.pairs: dict[Value, Value] = {}
+        self.back: dict[Value, Value] = {}
         # Where lists are of other lengths. If nothing behind is different, the same elements are used.
         self.unpacked: Difference | None = None
 
@@ -110,18 +127,22 @@ class _Comparison:
             return Difference(site, f"{node.op} has other attributes")
         for position, (x, y) in enumerate(zip(node.inputs, other.inputs)):
             self.operand(site, (position,), x, y)
-        self.pairs.update(zip(node.outputs, other.outputs))
+        for x, y in zip(node.outputs, other.outputs):
+            self._pair(x, y)
         return None
 
     def operand(self, site: Site, path: Path, x: Any, y: Any) -> None:
         if x.__class__ is Value and y.__class__ is Value:
-            if self.pairs.setdefault(x, y) is not y:
+            if not self._pair(x, y):
                 self._note(site, path, x, y, f"{site.node.op} takes another value")
         elif isinstance(x, list) and isinstance(y, list) and len(x) == len(y):
             for i, (p, q) in enumerate(zip(x, y)):
                 self.operand(site, (*path, i), p, q)
         elif x.__class__ is Value or y.__class__ is Value or not _same(x, y):
             self._note(site, path, x, y, f"{_shown(x)} in {site.node.op} is {_shown(y)}")
+
+    def _pair(self, x: Value, y: Value) -> bool:
+        return self.pairs.setdefault(x, y) is y and self.back.setdefault(y, x) is x
 
     def _note(self, site: Site, path: Path, x: Any, y: Any, what: str) -> None:
         self.found[(site.number, path)] = Difference(site, what, path, x, y)

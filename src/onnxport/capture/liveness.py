@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import itertools
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -20,8 +21,9 @@ import torch
 
 from ..program import Location, Node, Program, Value
 from ..program.ir import Block, Conversion
-from .comparison import Difference, Site, compare, same_text
+from .comparison import Difference, Site, compare, same_text, takes_pieces
 from .expressions import Expression, candidates, integer, separating_size
+from .graph import INNER
 
 # Traces at further sizes that are made to tell expressions apart.
 _TRIALS = 4
@@ -41,7 +43,7 @@ class Recording(Protocol):
 
 
 Sizes = Mapping[str, int]
-Retrace = Callable[[Sizes], Recording | None]
+Retrace = Callable[[Sizes], Recording | Exception]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -64,12 +66,16 @@ class Report:
         checked: whether the model ran at other sizes at all.
         labels: of the axes that `frozen` depends on.
         conversions: where sizes became Python numbers.
+        small: sizes at which the program is another one, where it is the same at larger ones.
+        failure: what the model raised at other sizes, if it ran at none.
     """
 
     checked: bool = True
     labels: tuple[str, ...] = ()
     frozen: tuple[Frozen, ...] = ()
     conversions: tuple[Conversion, ...] = ()
+    small: str = ""
+    failure: str = ""
 
     def message(self, sizes: Sizes) -> str:
         """What to tell the user; "" if all is well."""
@@ -77,14 +83,15 @@ class Report:
             labels = _listed(sizes)
             return (
                 f"the model runs at no other sizes than {labels} that were tried, so whether these axes are dynamic in the "
-                "exported model isn't known. Give an example at which they can grow, or check_axes=False if you know better"
+                f"exported model isn't known ({self.failure}). Give an example at which they can grow and shrink, or "
+                "check_axes=False if you know better."
             )
         if not self.frozen:
             return ""
         labels = _listed({label: sizes[label] for label in self.labels})
+        where = f"may be wrong at small sizes like {self.small}" if self.small else f"may be right only at {labels}"
         lines = [
-            f"the exported model may be right only at {labels}: a size became a Python number, or decided which "
-            "operations run.",
+            f"the exported model {where}: a size became a Python number, or decided which operations run.",
             *_some(dict.fromkeys(map(str, self.frozen))),
         ]
         if self.conversions:
@@ -111,33 +118,26 @@ def thaw(program: Program, sizes: Sizes, retrace: Retrace) -> Report:
         retrace: traces at other sizes; None where the model can't run at these.
     """
     conversions = program.conversions or []
-    if not conversions and not _shows_sizes(program):
-        return Report()
     trials = _Trials(program, sizes, retrace)
     grown = trials.first(_grown(sizes, conversions))
-    crossed = trials.first(_crossing(sizes)) if any(c.decides for c in conversions) else None
+    if grown is None:  # sizes of 1 show little: they are broadcast
+        crossed = trials.first(_shrunk(sizes))
+    elif grown.same and (conversions or takes_pieces(program.keep_alive, grown.recording.graph)):
+        crossed = trials.first(_crossing(sizes))
+    else:
+        crossed = None
     if grown is None and crossed is None:
-        return Report(checked=False)
+        return Report(checked=False, failure=trials.failure)
     different = [trial for trial in (grown, crossed) if trial is not None and not trial.same]
     if not different:
         return Report()
     frozen = _Thawing(program, sizes, trials, different).run()
-    labels = trials.guilty() if frozen else ()
-    return Report(True, labels, tuple(frozen), tuple(conversions))
-
-
-def _shows_sizes(program: Program) -> bool:
-    """Whether any op hands out something that tells of a size: an int, or a list as long as an axis.
-
-    Where all give tensors, as in most networks for images, no size can have become a Python number.
-    """
-    for node in program.block.walk():
-        if node.schema is None:
-            if node.op not in ("prim::ListConstruct", "prim::TupleConstruct"):
-                return True
-        elif node.schema.name == "aten::as_strided" or any(r.type != "Tensor" for r in node.schema.returns):
-            return True
-    return False
+    labels = trials.guilty(different[0]) if frozen else ()
+    only_ifs = (
+        different[0] is crossed and grown is not None and all(c.decides for c in conversions) and bool(conversions)
+    )
+    small = _listed(different[0].sizes) if only_ifs else ""
+    return Report(True, labels, tuple(frozen), tuple(conversions), small)
 
 
 def _grown(sizes: Sizes, conversions: Sequence[Conversion]) -> Iterator[dict[str, int]]:
@@ -155,6 +155,12 @@ def _grown(sizes: Sizes, conversions: Sequence[Conversion]) -> Iterator[dict[str
     yield {label: size + (size > 1) for label, size in sizes.items()}  # what is broadcast stays 1
     for label, size in sizes.items():
         yield {**sizes, label: size + 1}
+
+
+def _shrunk(sizes: Sizes) -> Iterator[dict[str, int]]:
+    """Smaller sizes to try of a model that can't take larger ones."""
+    yield {label: max(size // 2, min(size, 2)) for label, size in sizes.items()}
+    yield {label: max(size - 1, min(size, 2)) for label, size in sizes.items()}
 
 
 def _crossing(sizes: Sizes) -> Iterator[dict[str, int]]:
@@ -182,10 +188,12 @@ class _Trials:
 
     def __init__(self, program: Program, sizes: Sizes, retrace: Retrace) -> None:
         self.program, self.sizes, self.retrace = program, sizes, retrace
+        self.failure = ""
 
     def at(self, sizes: dict[str, int]) -> _Trial | None:
         recording = self.retrace(sizes)
-        if recording is None:
+        if isinstance(recording, Exception):
+            self.failure = self.failure or f"at {_listed(sizes)}: {_raised(recording)}"
             return None
         return _Trial(sizes, recording, same_text(self.program.keep_alive, recording.graph))
 
@@ -197,11 +205,11 @@ class _Trials:
                 return trial
         return None
 
-    def guilty(self) -> tuple[str, ...]:
+    def guilty(self, different: _Trial) -> tuple[str, ...]:
         """The labels which change the program when they alone change; all if that can't be told."""
         found = []
         for label, size in self.sizes.items():
-            options = ({**self.sizes, label: n} for n in (size + 1, size * 2, 1))
+            options = ({**self.sizes, label: n} for n in (different.sizes[label], size + 1, size * 2))
             trial = self.first(options) if len(self.sizes) > 1 else None
             if trial is None or not trial.same:
                 found.append(label)
@@ -334,13 +342,22 @@ def _frozen(difference: Difference, sizes: Sizes) -> Frozen:
     return Frozen(_place(difference.site), f"{difference.what} at {_listed(sizes)}", difference.is_loop)
 
 
+def _raised(error: Exception) -> str:
+    """An exception in one line, with the line of the user's that it came from."""
+    text = f"{type(error).__name__}: {error}".splitlines()[0]
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(INNER)]
+    return f"{text} ({frames[-1].filename}:{frames[-1].lineno})" if frames else text
+
+
 def _place(site: Site) -> Location:
-    """Where a node comes from; lists are made nowhere in particular, so it is where they are used."""
+    """Where a node comes from; lists are made nowhere in particular, so it is where they come from, or are used."""
     nodes = site.block.nodes
     first = next((i for i, node in enumerate(nodes) if node is site.node), len(nodes))
     outputs = set(site.node.outputs)
     users = (n for n in itertools.islice(nodes, first + 1, first + 40) if outputs.intersection(_values(n)))
-    for node in itertools.chain([site.node], users, reversed(nodes[max(first - 8, 0) : first])):
+    before = reversed(nodes[max(first - 8, 0) : first])
+    around = [before, users] if site.node.op == "prim::ListUnpack" else [users, before]
+    for node in itertools.chain([site.node], *around):
         if node.location.source:
             return node.location
     return site.node.location

@@ -143,13 +143,13 @@ def _record(
 
 def retracer(
     model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], axes: Sequence[Mapping[int, str]]
-) -> Callable[[Mapping[str, int]], Recording | None]:
+) -> Callable[[Mapping[str, int]], Recording | Exception]:
     """A function that records at other sizes of labelled axes; `axes` has one entry for each input.
 
-    It returns None where the model doesn't run at these sizes.
+    It returns what the model raises where it doesn't run at these sizes.
     """
 
-    def retrace(sizes: Mapping[str, int]) -> Recording | None:
+    def retrace(sizes: Mapping[str, int]) -> Recording | Exception:
         def resize(leaves: list[torch.Tensor]) -> list[torch.Tensor]:
             return [_resized(leaf, labels, sizes) for leaf, labels in zip(leaves, axes)]
 
@@ -157,7 +157,7 @@ def retracer(
             return record(model, args, kwargs, resize)
         except Exception as error:  # whatever a model raises at sizes that it can't take
             _LOG.info("the model doesn't run at %s: %s", dict(sizes), error)
-            return None
+            return error
 
     return retrace
 

@@ -116,27 +116,31 @@ def _pieces(size: Size, each: Size, count: int) -> list[Size]:
 
 
 @lowering("aten::chunk", "aten::unsafe_chunk")
-def chunk(g: Builder, self: Tensor, chunks: int, dim: int = 0) -> list[Tensor]:
-    """chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]
-
-    Of a size known only at run time, that many chunks are made; where PyTorch made fewer, the
-    program that names each of them would fail.
-    """
+def chunk(g: Builder, self: Tensor, chunks: Size, dim: int = 0) -> list[Tensor] | ListValue:
+    """chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]"""
     axis = wrap(dim, self.rank)
-    size = self.shape[axis]
-    each = -(-size // chunks)
-    if isinstance(size, int):
-        if size == 0:
-            return [self] * chunks
-        assert isinstance(each, int)
-        chunks = -(-size // each)
-    return g.split(self, _pieces(size, each, chunks), axis)
+    if isinstance(chunks, int):
+        return _chunks(g, self, chunks, axis)
+    return listing.pieces(g, self, -(-self.shape[axis] // chunks), axis)
 
 
 @lowering("prim::ConstantChunk")
 def constant_chunk(g: Builder, self: Tensor, chunks: int, dim: int) -> tuple[Tensor, ...]:
     """prim::ConstantChunk[chunks, dim](Tensor self) -> Tensor..."""
-    return tuple(chunk(g, self, chunks, dim))
+    return tuple(_chunks(g, self, chunks, wrap(dim, self.rank)))
+
+
+def _chunks(g: Builder, x: Tensor, chunks: int, axis: int) -> list[Tensor]:
+    """Of a size known only at run time, that many chunks are made; where PyTorch made fewer, the program that names
+    each of them would fail."""
+    size = x.shape[axis]
+    each = -(-size // chunks)
+    if isinstance(size, int):
+        if size == 0:
+            return [x] * chunks
+        assert isinstance(each, int)
+        chunks = -(-size // each)
+    return g.split(x, _pieces(size, each, chunks), axis)
 
 
 @lowering("aten::_chunk_cat")
