@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import onnxport
+from onnxport import errors
 from onnxport.errors import LoweringError, OpsetError, SymbolicValueError, UnsupportedOperatorError
 
 
@@ -121,3 +122,52 @@ def test_arguments_that_do_not_fit_show_the_signature():
 
 def test_what_is_no_model_is_named():
     assert "not int" in message(TypeError, 5, torch.randn(2))
+
+
+class Scale(torch.nn.Module):
+    def forward(self, x, factor):
+        return x * factor
+
+
+SCALED = (torch.ones(2, 3), torch.ones(3))
+
+
+@pytest.mark.parametrize(
+    "shapes, problem",
+    [
+        (
+            {"y": {0: "batch"}},
+            "dynamic_shapes has 'y', but the arguments are x, factor; it goes by the names of forward's",
+        ),
+        (({0: "batch"}, None, None), "dynamic_shapes has 3 entries, but 2 argument(s) are given: x, factor"),
+    ],
+)
+def test_dynamic_shapes_of_no_argument_are_refused(shapes, problem):
+    assert problem in message(ValueError, Scale(), *SCALED, dynamic_shapes=shapes)
+
+
+def test_dynamic_shapes_in_order_name_the_axes_of_an_exported_program():
+    batch = torch.export.Dim("batch")
+    program = torch.export.export(Scale(), SCALED, dynamic_shapes=({0: batch}, None))
+    result = onnxport.export(program, dynamic_shapes=({0: batch}, None))
+    assert result.model.graph.inputs[0].shape[0].value == "batch"
+
+
+def test_warnings_point_at_the_call_of_export():
+    with pytest.warns(errors.OnnxExporterWarning, match="which is no input or output") as caught:
+        onnxport.export(Scale(), SCALED, dynamic_axes={"y": {0: "batch"}})
+    assert [w.filename for w in caught] == [__file__]
+    with pytest.warns(errors.OnnxExporterWarning, match="one label is one size") as caught:
+        onnxport.export(Scale(), SCALED, dynamic_axes={"x": {0: "n", 1: "n"}})
+    assert [w.filename for w in caught] == [__file__]
+
+
+def test_a_result_says_what_it_is():
+    result = onnxport.export(Scale(), SCALED, output_names=["y"], dynamic_axes={"x": {0: "batch"}})
+    assert repr(result) == ("<ExportResult x float[batch, 3], factor float[3] -> y float[batch, 3]; 1 nodes, opset 14>")
+
+
+def test_a_result_called_with_arrays_asks_for_tensors():
+    result = onnxport.export(Scale(), SCALED)
+    with pytest.raises(errors.OnnxExporterError, match="2 input.s. .x, factor., but there are 0 tensors"):
+        result(*(x.numpy() for x in SCALED))

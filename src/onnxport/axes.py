@@ -7,13 +7,12 @@ input; one label is one size.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 
-from .errors import OnnxExporterWarning
+from .errors import warn
 from .options import Options
 from .program import Program
 from .program.ir import Input
@@ -95,11 +94,9 @@ def _distinguish(inputs: Sequence[Input], given: Sequence[Mapping[int, str]]) ->
             first = seen.setdefault(label, (size, declared.name))
             if first[0] != size:
                 other = f"{label}_{declared.name}_{axis}"
-                warnings.warn(
+                warn(
                     f"the label {label!r} stands for the size {first[0]} of {first[1]!r} and for the size {size} of "
-                    f"{declared.name!r}; one label is one size, so the latter is named {other!r}",
-                    OnnxExporterWarning,
-                    stacklevel=2,
+                    f"{declared.name!r}; one label is one size, so the latter is named {other!r}"
                 )
                 declared.axes[axis] = other
 
@@ -127,13 +124,31 @@ def _by_shapes(program: Program, shapes: Any) -> list[dict[int, str]]:
     """Labels of each input by `dynamic_shapes`: a dict by argument, or a tuple of the arguments in order."""
     if shapes is None:
         return [{} for _ in program.inputs]
+    arguments = program.arguments or [declared.name for declared in program.inputs]
+    if program.front_end != "exported":  # whose arguments are flat: there, labels only name what is dynamic already
+        _check_arguments(shapes, arguments)
     found = []
     for declared in program.inputs:
         spec = shapes
         for depth, part in enumerate(declared.name.split(".")):
-            spec = _child(spec, part, program.arguments if depth == 0 else None)
+            spec = _child(spec, part, arguments if depth == 0 else None)
         found.append(_labels(declared, spec))
     return found
+
+
+def _check_arguments(shapes: Any, arguments: Sequence[str]) -> None:
+    """ValueError for shapes of arguments that the model isn't given."""
+    if isinstance(shapes, Mapping):
+        unknown = [repr(name) for name, spec in shapes.items() if spec is not None and name not in arguments]
+        if unknown:
+            raise ValueError(
+                f"dynamic_shapes has {', '.join(unknown)}, but the arguments are {', '.join(arguments)}; it goes by the "
+                "names of forward's parameters, also where input_names gives others"
+            )
+    elif isinstance(shapes, (list, tuple)) and len(shapes) > len(arguments):
+        raise ValueError(
+            f"dynamic_shapes has {len(shapes)} entries, but {len(arguments)} argument(s) are given: {', '.join(arguments)}"
+        )
 
 
 def _child(spec: Any, part: str, arguments: Sequence[str] | None) -> Any:

@@ -15,6 +15,8 @@ Bad arguments of `export` itself raise `TypeError` or `ValueError` before any wo
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -25,6 +27,18 @@ class OnnxExporterError(RuntimeError):
 
 class OnnxExporterWarning(UserWarning):
     """Base of all warnings of the exporter."""
+
+
+def warn(message: str) -> None:
+    """Warn of something about a model, at the line outside of this package that asked for the export."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, OnnxExporterWarning, stacklevel=level)
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] == __name__.partition(".")[0]
 
 
 class CheckerError(OnnxExporterError):

@@ -45,6 +45,11 @@ class ExportResult:
         self._training = training
         self._session: Session | None = None
 
+    def __repr__(self) -> str:
+        graph = self.model.graph
+        sides = (", ".join(_signature(v) for v in values) for values in (graph.inputs, graph.outputs))
+        return f"<ExportResult {' -> '.join(sides)}; {len(graph):,} nodes, opset {self.opset_version}>"
+
     @property
     def model_proto(self) -> onnx.ModelProto:
         """The model as protobuf, weights copied into it."""
@@ -149,7 +154,8 @@ class ExportResult:
         """The graph's inputs by name: flat arguments, and the parameters that are inputs."""
         if len(flat) != len(self.input_names):
             raise OnnxExporterError(
-                f"the model has {len(self.input_names)} inputs ({', '.join(self.input_names)}), not {len(flat)}"
+                f"the model has {len(self.input_names)} input(s) ({', '.join(self.input_names)}), but there are "
+                f"{len(flat)} tensors in the arguments; they must be torch tensors, in the structure of the export's"
             )
         feeds: dict[str, Any] = dict(zip(self.input_names, flat))
         if self._lowered.program is not None:
@@ -167,6 +173,13 @@ class ExportResult:
         if program is None or again is None:
             return None
         return first_difference(program, again, self._feed, flat, expected, comparison.rtol, comparison.atol)
+
+
+def _signature(value: ir.Value) -> str:
+    """ "x float32[batch, 3]", as far as it is known."""
+    dtype = "" if value.dtype is None else f" {value.dtype.name.lower()}"
+    sizes = "" if value.shape is None else f"[{', '.join(str(getattr(s, 'value', s)) for s in value.shape)}]"
+    return f"{value.name}{dtype}{sizes}"
 
 
 def require_runtime() -> None:

@@ -58,6 +58,13 @@ def test_verify_file(file: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "batch=3" in capsys.readouterr().out
 
 
+def test_weights_drawn_at_random_are_the_same_in_both_commands(file: pathlib.Path) -> None:
+    assert run(["export", f"{MODELS}:Wide", "-o", str(file), "-i", "x=float32[2,64]"]) == 0
+    torch.rand(3)
+    assert run(["verify", str(file), f"{MODELS}:Wide", "-i", "x=float32[2,64]"]) == 0
+    assert run(["verify", str(file), f"{MODELS}:Wide", "-i", "x=float32[2,64]", "--seed", "1"]) == 1
+
+
 def test_verify_file_that_differs(file: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["export", f"{MODELS}:make", "-o", str(file), *INPUTS]) == 0
     assert run(["verify", str(file), f"{MODELS}:Other", *INPUTS]) == 1
@@ -95,8 +102,9 @@ def test_errors(
 
 def test_missing_folder(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "none"
-    assert run(["export", f"{MODELS}:make", "-o", str(folder / "m.onnx"), *INPUTS]) == 1
-    assert capsys.readouterr().err == f"onnxport: no such folder: {folder}\n"
+    file = folder / "m.onnx"
+    assert run(["export", f"{MODELS}:make", "-o", str(file), *INPUTS]) == 2
+    assert capsys.readouterr().err == f"onnxport: --output {file}: no such folder\n"
 
 
 def test_where_the_model_fails_is_said(file: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -56,7 +56,9 @@ Unsafe = Annotated[
     ),
 ]
 Tolerance = Annotated[float | None, typer.Option(help="Tolerance; fits the dtype without it.")]
-Seed = Annotated[int, typer.Option(help="Seed of the values of the example inputs.")]
+Seed = Annotated[
+    int, typer.Option(help="Seed of the example inputs, and of weights that the code of TARGET draws at random.")
+]
 
 
 def _version(value: bool) -> None:

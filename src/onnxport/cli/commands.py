@@ -42,8 +42,11 @@ def export_model(
         from .. import export
         from ..write import check_target
 
-        check_target(output, external_data=external_data)
-        model = load(target, unsafe=unsafe)
+        try:
+            check_target(output, external_data=external_data)
+        except OSError as error:
+            raise BadUsage(f"--output {output}: {error.strerror}") from error
+        model = load(target, unsafe=unsafe, seed=seed)
     args, names = _arguments(model, specs, seed)
     started = time.perf_counter()
     report = None
@@ -85,7 +88,7 @@ def verify_file(
         from ..verify import Comparison, Reference, Session
         from ..verify.sizes import Axes
 
-        model = load(target, unsafe=unsafe)
+        model = load(target, unsafe=unsafe, seed=seed)
         args, _ = _arguments(model, specs, seed)
         session = Session(path)
         reference = Reference(model, args, None, TrainingMode.EVAL)

@@ -10,23 +10,25 @@ from typing import Any
 from .inputs import BadUsage
 
 
-def load(target: str, *, unsafe: bool) -> Any:
+def load(target: str, *, unsafe: bool, seed: int) -> Any:
     """The model that `package.module:name` or a file stands for.
 
     A file must be a TorchScript archive, which torch reads without Python's pickle. Anything else is loaded only if
     `unsafe`: a module saved by `torch.save`, and an ExportedProgram (`.pt2`), whose tensors torch may unpickle.
+    Weights that Python code draws at random are the same in each command with this seed.
     """
     if os.path.exists(target):
         return _from_file(target, unsafe=unsafe)
     module, colon, name = target.partition(":")
     if not colon or not name or os.sep in module:
         raise BadUsage(f"TARGET {target!r} is no file, and not package.module:name either")
-    return _from_module(module, name)
+    return _from_module(module, name, seed)
 
 
-def _from_module(module_name: str, name: str) -> Any:
+def _from_module(module_name: str, name: str, seed: int) -> Any:
     import torch
 
+    torch.manual_seed(seed)
     try:
         found: Any = importlib.import_module(module_name)
     except ModuleNotFoundError as error:

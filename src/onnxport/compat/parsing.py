@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -15,7 +14,7 @@ import torch
 
 from .. import session
 from ..capture import types
-from ..errors import OnnxExporterError, OnnxExporterWarning, SymbolicValueError
+from ..errors import OnnxExporterError, SymbolicValueError, warn
 from ..options import TrainingMode
 from .value import Node, Value, torch_type
 
@@ -298,9 +297,7 @@ def check_training_mode(op_train_mode: int, op_name: str) -> None:
         return
     training = asked.options.training is TrainingMode.TRAINING
     if bool(op_train_mode) != training:
-        warnings.warn(
+        warn(
             f"{op_name} is in {'training' if op_train_mode else 'inference'} mode, while the model is exported for "
-            f"{'training' if training else 'inference'}",
-            OnnxExporterWarning,
-            stacklevel=2,
+            f"{'training' if training else 'inference'}"
         )

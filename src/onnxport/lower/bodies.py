@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import onnx_ir as ir
 
-from ..errors import LoweringError, OnnxExporterWarning
+from ..errors import LoweringError, warn
 from ..program import Block, Node
 from .finish import drop, prune
 from .merge import Merger, Snapshot, Template
@@ -116,11 +115,7 @@ def raising(block: Block) -> Node:
 
 def warn_of_raise(error: Raises) -> None:
     place = (error.place or "").partition("\n")[0].removeprefix("prim::RaiseException at ")
-    warnings.warn(
-        f"the check at {place} is not part of the exported model: where it raises in PyTorch, the model carries on",
-        OnnxExporterWarning,
-        stacklevel=2,
-    )
+    warn(f"the check at {place} is not part of the exported model: where it raises in PyTorch, the model carries on")
 
 
 # -- graphs -------------------------------------------------------------------------------------------

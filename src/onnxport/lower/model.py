@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +14,7 @@ from onnx_ir.tensor_adapters import TorchTensor
 
 from ..axes import positive_axes
 from ..dtypes import real_of, to_onnx
-from ..errors import OnnxExporterWarning
+from ..errors import warn
 from ..options import Options, TrainingMode
 from ..program import Program
 from . import control_flow  # noqa: F401  (registers its nodes)
@@ -72,10 +71,6 @@ def lower(
     lowered.program = program
     lowered.again = functools.partial(lower, program, options, opset, resolve)
     return lowered
-
-
-def warn(message: str) -> None:
-    warnings.warn(message, OnnxExporterWarning, stacklevel=2)
 
 
 # -- the model ----------------------------------------------------------------------------------------

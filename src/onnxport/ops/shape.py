@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 import torch
@@ -10,7 +9,7 @@ import torch
 from .. import dims as sizes
 from ..dims import Size
 from ..dtypes import from_scalar_type
-from ..errors import LoweringError, OnnxExporterWarning
+from ..errors import LoweringError, warn
 from ..lower.builder import Builder
 from ..lower.registry import lowering
 from ..lower.values import Tensor
@@ -105,10 +104,8 @@ def _is_one(size: Size) -> bool:
     """Whether an axis is squeezed. The rank of a tensor can't depend on a size known only at run time."""
     equal = sizes.known_eq(size, 1)
     if equal is None:
-        warnings.warn(
-            f"squeeze keeps the axis of size {size}, which isn't known to be 1; PyTorch would drop it where it is 1",
-            OnnxExporterWarning,
-            stacklevel=2,
+        warn(
+            f"squeeze keeps the axis of size {size}, which isn't known to be 1; PyTorch would drop it where it is 1"
         )
     return equal is True
 
