@@ -91,6 +91,7 @@ def export(
         VerificationError: with `verify`, the model differs from PyTorch; no file is written.
     """
     from . import write
+    from .capture import uncompiled
 
     chosen = _options.check(
         export_params=export_params,
@@ -119,7 +120,7 @@ def export(
         lowered = convert(model, args, kwargs, chosen)
         if chosen.verbose:
             print(text_of(lowered), end="")
-        result = ExportResult(lowered, model, args, kwargs, chosen.training)
+        result = ExportResult(lowered, uncompiled(model), args, kwargs, chosen.training)
         if verify:
             result.verify()
         if f is not None:

@@ -58,6 +58,14 @@ class Atom(str):
         return self
 
 
+class UnknownSizeError(TypeError):
+    """A size that is known only at run time was used as a Python number."""
+
+    def __init__(self, size: Dim, reason: str) -> None:
+        super().__init__(f"the size '{size}' is not known: {reason}")
+        self.size = size
+
+
 class Dim:
     """A size that isn't known yet. Make one with `Dim.symbol`, then compute."""
 
@@ -162,13 +170,13 @@ class Dim:
         return self
 
     def __bool__(self) -> NoReturn:
-        raise TypeError(f"the size '{self}' is not known: it has no truth value (see known_eq)")
+        raise UnknownSizeError(self, "it has no truth value (see known_eq)")
 
     def _no_number(self) -> NoReturn:
-        raise TypeError(f"the size '{self}' is not known: it can't be used as a number")
+        raise UnknownSizeError(self, "it can't be used as a number")
 
     def _no_order(self, other: object) -> NoReturn:
-        raise TypeError(f"the size '{self}' is not known: compare it with known_lt, known_le or known_ge")
+        raise UnknownSizeError(self, "compare it with known_lt, known_le or known_ge")
 
     __int__ = __index__ = __float__ = _no_number
     __lt__ = __le__ = __gt__ = __ge__ = _no_order

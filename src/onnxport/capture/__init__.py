@@ -9,6 +9,7 @@ import torch
 
 from ..axes import sizes
 from ..program import Program
+from .compiled import uncompiled
 
 if TYPE_CHECKING:
     from ..options import Options
@@ -24,6 +25,7 @@ def capture(model: Any, args: Any, kwargs: Mapping[str, Any] | None, options: Op
 
     if isinstance(model, torch.export.ExportedProgram):
         return read(model)
+    model = uncompiled(model)
     positional, named = normalize(args, kwargs)
     if isinstance(model, (torch.jit.ScriptModule, torch.jit.ScriptFunction)):
         return torchscript.read(model, positional, named, len(options.input_names))
@@ -40,9 +42,10 @@ def thaw(program: Program, model: Any, args: Any, kwargs: Mapping[str, Any] | No
     from .inputs import normalize
     from .trace import retracer
 
+    model = uncompiled(model)
     positional, named = normalize(args, kwargs)
     retrace = retracer(model, positional, named, [declared.axes for declared in program.inputs])
     return liveness.thaw(program, sizes(program), retrace)
 
 
-__all__ = ["capture", "thaw"]
+__all__ = ["capture", "thaw", "uncompiled"]

@@ -30,6 +30,8 @@ def read(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], names: in
     callee = _forward(model) if module else model
     graph = callee.graph.copy()
     torch._C._jit_pass_inline(graph)
+    torch._C._jit_pass_inline_fork_wait(graph)
+    torch._C._jit_pass_inline(graph)  # what was forked
     attributes = Attributes(graph, named_weights(model) if module else {})
     reader = GraphReader(scope_of=_scope, leaf=attributes.leaf, hierarchy=True)
     parameters = list(graph.inputs())

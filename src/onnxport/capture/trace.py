@@ -11,10 +11,12 @@ from typing import Any
 
 import torch
 
-from ..errors import OnnxExporterWarning
+from ..errors import LoweringError, OnnxExporterWarning
 from ..program import Block, Program, Value
 from ..program.ir import Input, Weight
-from . import bools
+from . import bools, enclosed
+from .compiled import compiling_nothing, is_refused
+from .constants import Constants
 from .graph import GraphReader
 from .inputs import flatten, flatten_outputs
 from .modes import TracingMode
@@ -67,16 +69,19 @@ def record(
 
     weights = list(named.items())
     parts = Parts(model)
-    pitfalls = _pitfalls(len(leaves), parts)
+    pitfalls, constants = _pitfalls(len(leaves), parts), Constants()
     with (
         torch.no_grad(),
         tracer_flags(),
+        compiling_nothing(model),
         _module_scopes(model, parts),
         _quiet(),
         number_functions(),
-        TracingMode(pitfalls.watched() if resize is None else {}),
+        TracingMode({**constants.watched(), **(pitfalls.watched() if resize is None else {})}),
     ):
-        graph, inputs = _record(run, leaves, [tensor for _, tensor in weights], model, parts)
+        graph, inputs = _record(run, leaves, [tensor for _, tensor in weights], model, parts, constants, pitfalls)
+    if resize is None:
+        constants.warn(_named_modules(model))
     counters = arguments.counters()
     if counters and resize is None:
         warnings.warn(
@@ -113,16 +118,18 @@ def _record(
     weights: list[torch.Tensor],
     model: Any,
     parts: Parts,
+    constants: Constants,
+    pitfalls: Pitfalls,
 ) -> tuple[Any, list[torch.Tensor]]:
     """The `torch._C.Graph` of a run, and the copies of the arguments that it worked on.
 
-    It is that of a second run where the first gives bools for numbers (see `bools`).
+    It is that of a second run where the tracer can't take the first (see `bools` and `enclosed`).
     """
     holder = () if parts.module is None else (parts.module,)
 
     def graph_of(function: Callable[..., tuple[torch.Tensor, ...]]) -> tuple[Any, list[torch.Tensor]]:
         inputs = _copies(leaves)
-        with unchanged(model):
+        with unchanged(model), constants.unchanged():
             recorded = torch._C._create_graph_by_tracing(
                 function, (*inputs, *weights), lambda value: "", False, False, *holder
             )
@@ -133,9 +140,23 @@ def _record(
         bools.replace_in_open_trace()
         return outputs
 
+    def flattened(cause: RuntimeError) -> Callable[..., tuple[torch.Tensor, ...]]:
+        with unchanged(model):
+            return enclosed.flattened(run, _copies(leaves), cause)
+
     try:
         return graph_of(run)
     except RuntimeError as error:
+        if enclosed.is_enclosed(error):
+            with enclosed.functions_called():
+                return graph_of(run)
+        if enclosed.is_transformed(error):
+            pitfalls.conversions[enclosed.ALL_SIZES] = None
+            return graph_of(flattened(error))
+        if is_refused(error):
+            raise LoweringError(
+                "the model calls a function that torch.compile made; export the model with the original function"
+            ) from error
         if not bools.is_cause(error):
             raise
     return graph_of(run_and_replace)

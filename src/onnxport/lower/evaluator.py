@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from ..dims import UnknownSizeError
 from ..errors import LoweringError, OnnxExporterWarning, OpsetError, Unsupported, UnsupportedOperatorError
 from ..program import Block, Node, Operand, Program, Schema, Value
 from . import quantized, registry, views
@@ -121,6 +122,12 @@ class Evaluator:
             if isinstance(error, OpsetError):
                 raise OpsetError(error.reason, needed=error.needed, place=place) from error
             raise type(error)(error.reason, place=place) from error
+        except UnknownSizeError as error:
+            place = f"{node.op} at {node.location}\n  {self._arguments(node)}"
+            reason = (
+                f"an argument that has to be known at export depends on {error.size}, which is known only at run time"
+            )
+            raise LoweringError(f"{reason}; give a Python number", place=place) from error
         finally:
             self.g.origin = before
 

@@ -46,6 +46,16 @@ def uninitialized(ev: Evaluator, node: Node) -> Any:
     return UNINITIALIZED
 
 
+@list_special(
+    "profiler::_record_function_enter",
+    "profiler::_record_function_enter_new",
+    "profiler::_record_function_exit",
+    "profiler::_record_function_exit._RecordFunction",
+)
+def record_function(ev: Evaluator, node: Node, *_: Any) -> None:
+    """_record_function_enter_new(str name, str? args=None) -> _RecordFunction; of a profiler, computes nothing"""
+
+
 @list_special("prim::Print")
 def print_(ev: Evaluator, node: Node, *values: Any) -> None:
     """Print(...) -> ()"""

@@ -1,0 +1,39 @@
+"""Models that `torch.compile` compiles: a trace records the original code."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+
+def uncompiled(model: Any) -> Any:
+    """What `torch.compile` made a model of."""
+    module = getattr(model, "_orig_mod", None)
+    return module if isinstance(module, torch.nn.Module) else getattr(model, "_torchdynamo_orig_callable", model)
+
+
+def is_refused(error: RuntimeError) -> bool:
+    """Whether a compiled function was called within a trace."""
+    return "torch.jit.trace a dynamo-optimized function" in str(error)
+
+
+@contextlib.contextmanager
+def compiling_nothing(model: Any) -> Iterator[None]:
+    """Compiled modules within a model run as they are; where a trace is open they would refuse to."""
+    with contextlib.ExitStack() as undo:
+        for module in model.modules() if isinstance(model, torch.nn.Module) else ():
+            if isinstance(module, torch.jit.ScriptModule):
+                continue
+            original = module.__dict__.get("_modules", {}).get("_orig_mod")
+            if original is not None and "forward" in module.__dict__:
+                undo.callback(module.__dict__.__setitem__, "forward", module.__dict__["forward"])
+                module.__dict__["forward"] = original.__call__
+            if module.__dict__.get("_compiled_call_impl") is not None:
+                undo.callback(
+                    module.__dict__.__setitem__, "_compiled_call_impl", module.__dict__["_compiled_call_impl"]
+                )
+                module.__dict__["_compiled_call_impl"] = None
+        yield

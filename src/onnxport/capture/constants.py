@@ -1,0 +1,97 @@
+"""Tensors that the tracer takes for constants, and that the model writes to.
+
+The tracer keeps a tensor that it doesn't know (`torch.tensor(0.0)`, one in a plain attribute) by reference. Where the
+model goes on to write to it, the constant of the trace would have the value of the end; it has to be that of the
+beginning. The memory is therefore written back when the trace is done.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import torch
+
+from ..errors import OnnxExporterWarning
+from .modes import instead
+
+Function = Callable[..., Any]
+
+# Operators whose result is another tensor of the same memory, and not a view to Python.
+_SAME = ("aten::lift_fresh", "aten::detach", "aten::detach_", "aten::alias", "aten::to")
+
+
+class Constants:
+    """Keeps the contents of constants before the first write to them."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, tuple[torch.Tensor, torch.UntypedStorage]] = {}  # by the address of the memory
+        self._written: set[int] = set()
+
+    def watched(self) -> dict[Function, Function]:
+        """Functions that write, and what keeps the contents before it calls them."""
+        return {function: self._watch(instead(function)) for function in _writers()}
+
+    def _watch(self, function: Function) -> Function:
+        def watch(*args: Any, **kwargs: Any) -> Any:
+            if args and isinstance(args[0], torch.Tensor) and torch._C._get_tracing_state():
+                self._keep(args[0])
+            return function(*args, **kwargs)
+
+        return watch
+
+    def _keep(self, tensor: torch.Tensor) -> None:
+        base = tensor if tensor._base is None else tensor._base
+        node: Any = torch._C._get_value_trace(base).node()  # type: ignore[attr-defined]
+        while node.kind() in _SAME:
+            node = node.inputsAt(0).node()
+        if node.kind() != "prim::Constant" or base.layout != torch.strided:
+            return
+        storage = base.untyped_storage()
+        if storage.data_ptr() not in self._kept:  # the tensor is kept too: its memory must not be used again
+            self._kept[storage.data_ptr()] = base, storage.clone()  # type: ignore[no-untyped-call]
+
+    @contextlib.contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Write back what the run within changes."""
+        try:
+            yield
+        finally:
+            for base, content in self._kept.values():
+                base.untyped_storage().copy_(content)
+                self._written.add(id(base))
+            self._kept.clear()
+
+    def warn(self, modules: Iterable[tuple[str, torch.nn.Module]]) -> None:
+        """Warn of attributes that were written to: they are state."""
+        names = [
+            f"{path}.{name}".lstrip(".")
+            for path, module in modules
+            for name, value in vars(module).items()
+            if isinstance(value, torch.Tensor) and id(value) in self._written
+        ]
+        if names:
+            warnings.warn(
+                f"the model writes to {', '.join(names)}; the exported model computes with the new values within a run, "
+                "but keeps nothing for the next one",
+                OnnxExporterWarning,
+                stacklevel=3,
+            )
+
+
+@functools.cache
+def _writers() -> list[Function]:
+    """Methods and functions that write to their first argument."""
+    found: list[Function] = [
+        torch.Tensor.__setitem__,
+        torch.Tensor.__iand__,
+        torch.Tensor.__ior__,
+        torch.Tensor.__ixor__,
+    ]
+    for holder in (torch.Tensor, torch):
+        names = [name for name in dir(holder) if name.endswith("_") and not name.startswith("_")]
+        found += [function for function in (getattr(holder, name) for name in names) if callable(function)]
+    return list(dict.fromkeys(found))

@@ -1,0 +1,73 @@
+"""Runs that the tracer can't follow as they are, and what it can follow instead.
+
+* `torch.autograd.Function` whose forward works with tensors that aren't among its arguments (checkpoints, modules given as
+  arguments): the tracer looks for them among the arguments and fails. It records the forward as if it were called.
+* `torch.func`, `torch.vmap`, `torch.autograd.grad` in forward: the tracer doesn't know the tensors that they make. The
+  run is flattened to operators by `make_fx` first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest import mock
+
+import torch
+
+from ..errors import LoweringError
+from ..program.ir import Conversion
+
+Run = Callable[..., tuple[torch.Tensor, ...]]
+
+ALL_SIZES = Conversion("the flattened run", "all sizes, since torch.func, torch.vmap or torch.autograd.grad is called")
+
+_ENCLOSED = ("unordered_map",)
+_TRANSFORMED = (
+    "Cannot insert a Tensor that requires grad",
+    "Unsupported value kind: Tensor",
+    "Cannot access data pointer of Tensor that doesn't have storage",
+    "The stateless API can't be used with Jitted modules",
+)
+
+
+def is_enclosed(error: RuntimeError) -> bool:
+    """Whether tracing failed at a `torch.autograd.Function` of the first kind."""
+    return any(text in str(error) for text in _ENCLOSED)
+
+
+def is_transformed(error: RuntimeError) -> bool:
+    """Whether tracing failed at tensors of the second kind."""
+    return any(text in str(error) for text in _TRANSFORMED)
+
+
+@contextlib.contextmanager
+def functions_called() -> Iterator[None]:
+    """`torch.autograd.Function.apply` calls `forward`, unless the function says how it is exported."""
+    apply = torch.autograd.Function.apply.__func__  # type: ignore[attr-defined]
+
+    def call(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        if hasattr(cls, "symbolic"):
+            return apply(cls, *args, **kwargs)
+        if cls.setup_context is not torch.autograd.Function.setup_context:
+            return cls.forward(*args, **kwargs)
+        context: Any = torch.autograd.function.FunctionCtx()
+        context.needs_input_grad = (False,) * len(args)
+        return cls.forward(context, *args, **kwargs)
+
+    with mock.patch.object(torch.autograd.Function, "apply", classmethod(call)):
+        yield
+
+
+def flattened(run: Run, inputs: list[torch.Tensor], cause: RuntimeError) -> Run:
+    """The operators of a run, gradients and batched functions among it."""
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    try:
+        graph: Any = make_fx(run)(*inputs)
+    except Exception as error:
+        raise LoweringError(
+            f"the model transforms functions (torch.func, torch.vmap) or takes gradients in its forward, and that can't be "
+            f"followed: {error}; write the derivative, or the batched computation, with operators"
+        ) from cause
+    return lambda *tensors: tuple(graph(*tensors[: len(inputs)]))
