@@ -346,9 +346,10 @@ class Builder(Emitter):
             return None
         source, axis = found[0].tensor, found[0].axis
         whole = source.dims is not None and tuple(flat) == source.dims[axis : axis + len(flat)]
-        if not whole or (self.opset < 15 and (axis or len(flat) != source.rank)):
+        all_axes = axis == 0 and len(flat) == source.rank and not source.is_complex  # which has an axis of parts
+        if not whole or (self.opset < 15 and not all_axes):
             return None
-        if axis == 0 and len(flat) == source.rank:
+        if all_axes:
             return self._make("Shape", [source], {}, 1, "")[0]
         return self._make("Shape", [source], {"start": axis, "end": axis + len(flat)}, 1, "")[0]
 

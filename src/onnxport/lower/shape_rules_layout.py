@@ -276,6 +276,7 @@ def shape(call: Call) -> list[Type]:
     dims = call[0].dims
     if dims is None:
         return [(torch.int64, call.unknowns(1))]
+    dims = (*dims, 2) if call[0].is_complex else dims  # real and imaginary parts
     return [(torch.int64, (len(dims[call.attr("start", 0) : call.attr("end")]),))]
 
 
