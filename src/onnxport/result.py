@@ -47,7 +47,8 @@ class ExportResult:
 
     def __repr__(self) -> str:
         graph = self.model.graph
-        sides = (", ".join(_signature(v) for v in values) for values in (graph.inputs, graph.outputs))
+        inputs = graph.inputs[: len(self.input_names)]  # weights may follow
+        sides = (", ".join(map(_signature, values)) for values in (inputs, graph.outputs))
         return f"<ExportResult {' -> '.join(sides)}; {len(graph):,} nodes, opset {self.opset_version}>"
 
     @property
