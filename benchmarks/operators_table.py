@@ -46,8 +46,8 @@ that PyTorch composes of these operators, are covered by them.
   composed of several ops rounds at each. The difference is of the order of the type's precision, except where large
   numbers cancel: attention scores in bfloat16, coordinates of `grid_sample`. `soft_margin_loss` is finite where
   PyTorch's overflows.
-* **uint8 images.** `interpolate` of uint8 is computed in float and rounded; PyTorch uses fixed-point weights and rounds
-  after each axis, which differs by 1, and by more for bicubic filters where the first pass leaves the range.
+* **uint8 images.** `interpolate` of uint8 rounds after each axis as PyTorch does; PyTorch's weights are fixed-point
+  numbers, so that about one pixel in a hundred differs by 1 with bicubic and antialiasing filters.
 * **Singular vectors and eigenvectors** are unique only up to their signs, and eigenvalues of a matrix that isn't
   symmetric are complex: they are refused. Values, ranks, norms, pseudo-inverses and least squares are computed.
 * **Linear algebra** is unrolled up to 32 rows (128 for singular values) of sizes known at export. A singular matrix, for

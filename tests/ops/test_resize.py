@@ -78,6 +78,7 @@ SMOOTH = [
     case("half", to("bilinear", scale_factor=2), f16(1, 2, 3, 4)),
     case("half_cubic", to("bicubic", size=(5, 7)), f16(1, 2, 3, 4), rtol=1e-2, atol=5e-3),
     case("bytes", to("bilinear", size=(5, 7)), u8(1, 3, 4, 5, high=255), atol=1),
+    case("bytes_cubic", to("bicubic", size=(9, 4)), u8(1, 3, 6, 6, high=255), atol=1),
     case(
         "scale_that_is_not_the_ratio",
         lambda x: torch.ops.aten.upsample_bilinear2d(x, [7, 8], False, 1.3, 1.4),

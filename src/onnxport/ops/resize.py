@@ -91,6 +91,10 @@ def _resample(g: Builder, x: Tensor, axes: list[_Axis], method: str, align: bool
         return x
     smooth = not method.startswith("nearest")
     dtype = x.dtype
+    if smooth and dtype == torch.uint8 and x.rank == 4 and len(axes) == 2:  # PyTorch rounds after each axis
+        for axis in reversed(axes):
+            x = _resample(g, x, [axis], method, align, antialias)
+        return x
     if smooth and not x.is_float:
         x = g.cast(x, torch.float32)  # PyTorch has fixed-point kernels here, which may differ by one
     if _resize_agrees(g, x, axes, method, align, antialias):
