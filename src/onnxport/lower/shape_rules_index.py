@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 
 from ..dims import Size
-from ..dtypes import from_onnx
 from .shape_rules import Call, Dims, Type, as_int, rule
 
 # -- gather -----------------------------------------------------------------------------------------
@@ -56,15 +55,6 @@ def _replaced(call: Call, dims: Dims, axis: int, size: Size) -> Dims:
         return None
     axis = call.axis(axis, len(dims))
     return (*dims[:axis], size, *dims[axis + 1 :])
-
-
-@rule("Loop")
-def loop(call: Call) -> list[Type]:
-    """Loops that words make; those of programs have their types from their bodies' values."""
-    made = call.attr("body").outputs[1:]
-    types = [(from_onnx(v.dtype.value), tuple(v.shape)) for v in made]
-    carried = len(call.inputs) - 2
-    return [*types[:carried], *[(dtype, (call.unknown(), *dims)) for dtype, dims in types[carried:]]]
 
 
 # -- search -----------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, overload
 
+import onnx_ir as ir
 import torch
 
 from ...dims import Size
@@ -20,6 +21,7 @@ class Words:
     """Base of the mixins that make up the `Emitter`; `Builder` implements it."""
 
     opset: int
+    made: list[Tensor]  # outputs of nodes
     ratios: dict[Any, tuple[Size, int]]  # float values that are a size divided by an int
 
     @overload
@@ -62,6 +64,19 @@ class Words:
         self, op_type: str, inputs: list[Any], attributes: dict[str, Any], outputs: int, domain: str = ""
     ) -> tuple[Tensor, ...]:
         """The op on tensors, with plain attributes."""
+        raise NotImplementedError
+
+    def append(
+        self,
+        op_type: str,
+        inputs: Sequence[ir.Value | None],
+        attributes: dict[str, Any],
+        outputs: int,
+        domain: str = "",
+    ) -> ir.Node:
+        raise NotImplementedError
+
+    def value(self, tensor: Tensor) -> ir.Value:
         raise NotImplementedError
 
     def range(self, start: Size, end: Size, step: int = 1, dtype: torch.dtype = torch.int64) -> Tensor:

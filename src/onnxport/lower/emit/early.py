@@ -26,9 +26,10 @@ class EarlyWords(IndexWords):
 
     def counted(self, count: Size) -> Tensor:
         """0, 1, ... below a size: the numbers of a Loop's rounds. A round costs about a microsecond."""
-        _, numbers = self.op("Loop", self.size(count), None, self.size(0), outputs=2, body=_counter())
-        numbers.dims = (count,)
-        return numbers
+        inputs = [self.value(self.size(count)), None, self.value(self.size(0))]
+        last, numbers = self.append("Loop", inputs, {"body": _counter()}, 2).outputs
+        self.made += [Tensor(torch.int64, (), last), Tensor(torch.int64, (count,), numbers)]
+        return self.made[-1]
 
     def tiled(self, x: Tensor, target: Sequence[Size]) -> Tensor:
         """Expand as Tile: where x has the size 1, as many copies as the target is long."""
