@@ -75,6 +75,11 @@ def lengths(batch: str, longest: str) -> Spec:
     return Spec(make, (batch, longest), rank=1)
 
 
+def at(**sizes: int) -> dict[str, int]:
+    """Sizes to run at."""
+    return sizes
+
+
 @dataclasses.dataclass(frozen=True)
 class Program:
     name: str
@@ -175,4 +180,3 @@ def _split(text: str) -> list[str]:
         else:
             parts[-1] += c
     return [] if parts == [""] or not text.strip() else parts
-

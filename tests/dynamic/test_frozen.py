@@ -7,13 +7,14 @@ import re
 import warnings
 
 import numpy as np
-import onnxport
 import pytest
 import torch
 import torch.nn.functional as F
-from onnxport.errors import OnnxExporterError, OnnxExporterWarning
-from tests.dynamic.harness import LATEST, check, f, program, programs
 from torch import nn
+
+import onnxport
+from onnxport.errors import OnnxExporterError, OnnxExporterWarning
+from tests.dynamic.harness import LATEST, at, check, f, program, programs
 
 HERE = __file__
 
@@ -213,7 +214,11 @@ def name_of(model):
 
 def frozen_line(model):
     """The line marked `# frozen` in the function, or in a module or a part of it."""
-    scopes = [model] if not isinstance(model, nn.Module) else [type(m) for m in model.modules() if type(m).__module__ == __name__]
+    scopes = (
+        [model]
+        if not isinstance(model, nn.Module)
+        else [type(m) for m in model.modules() if type(m).__module__ == __name__]
+    )
     for scope in scopes:
         lines, first = inspect.getsourcelines(scope)
         for n, line in enumerate(lines):
@@ -386,9 +391,9 @@ LIVE = [
     program("in_a_dict", names, f("n"), n=5, out="n//2"),
     program("size_method", lambda x: x.view(x.size(0), -1).new_ones(x.size()[0]), f("n", 2), n=5, out="n"),
     program("bare_roll", lambda x: x.roll(x.shape[0] // 2, 0), f("n", 2), n=5, out="n, 2"),
-    program("max_with_number", lambda x: torch.zeros(max(x.shape[0], 4)), f("n"), n=6, others=[dict(n=1), dict(n=4), dict(n=9)]),
-    program("min_with_number", lambda x: torch.zeros(min(x.shape[0], 4)), f("n"), n=6, others=[dict(n=1), dict(n=4), dict(n=9)]),
-    program("ceil", lambda x: torch.zeros(math.ceil(x.shape[0] / 2)), f("n"), n=5, others=[dict(n=1), dict(n=4), dict(n=9)]),
+    program("max_with_number", lambda x: torch.zeros(max(x.shape[0], 4)), f("n"), n=6, others=[at(n=1), at(n=4), at(n=9)]),
+    program("min_with_number", lambda x: torch.zeros(min(x.shape[0], 4)), f("n"), n=6, others=[at(n=1), at(n=4), at(n=9)]),
+    program("ceil", lambda x: torch.zeros(math.ceil(x.shape[0] / 2)), f("n"), n=5, others=[at(n=1), at(n=4), at(n=9)]),
     program("cached_by_size", CachedBySize(), f("n", 3), n=5, out="n, 3"),
     program("mean_by_python", lambda x: sum(x.shape) * x, f("n", 3), n=5, out="n, 3"),
 ]  # fmt: skip
@@ -417,7 +422,7 @@ def checked(x):
 
 def logged(x):
     text = f"{x.shape} {len(x)} {int(x.shape[0]):d} {list(x.shape)}"
-    return x * (2 if text else 1)
+    return x * len(text[:1])
 
 
 def fixed_loop(x):
@@ -436,7 +441,9 @@ def by_dtype(x):
 
 
 def same_either_way(x):
-    return x.contiguous() if x.shape[0] > 3 else x.contiguous()
+    if x.shape[0] > 3:
+        return x.contiguous()
+    return x.contiguous()
 
 
 def fixed_root(x):

@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from tests.dynamic.harness import check, f, i, program, programs
+from tests.dynamic.harness import at, check, f, i, program, programs
 
 
 def seeded(make, *args, **options):
@@ -137,7 +137,7 @@ RESIZING = [
     program("upsample", nn.Upsample(scale_factor=2, mode="nearest"), f("b", 3, "h", "w"), b=1, h=3, w=4, out="b, 3, 2*h, 2*w"),
     program("pixel_shuffle", nn.PixelShuffle(2), f("b", 12, "h", "w"), b=1, h=3, w=4, out="b, 3, 2*h, 2*w"),
     program("pixel_unshuffle", nn.PixelUnshuffle(2), f("b", 3, "h", "w"), b=1, h=4, w=6, low={"h": 2, "w": 2}, multiple=2, out="b, 12, h//2, w//2",
-            others=[dict(b=2, h=2, w=2), dict(b=1, h=8, w=4), dict(b=3, h=2, w=10)]),
+            others=[at(b=2, h=2, w=2), at(b=1, h=8, w=4), at(b=3, h=2, w=10)]),
     program(
         "grid_sample", lambda x, g: F.grid_sample(x, g, align_corners=False),
         f("b", 3, "h", "w"), f("b", "u", "v", 2), b=1, h=3, w=4, u=2, v=5, out="b, 3, u, v", opset=16,
@@ -196,17 +196,17 @@ def merge_patches(x):
 
 WINDOWS = [
     program("partition", lambda x: partition(x, 2), f("b", "h", "w", 3), b=1, h=4, w=6, out="b*(h//2)*(w//2), 4, 3",
-            others=[dict(b=1, h=2, w=2), dict(b=3, h=8, w=2), dict(b=2, h=6, w=10)]),
-    program("there_and_back", there_and_back, f("b", "h", "w", 3), b=1, h=4, w=6, others=[dict(b=1, h=2, w=2), dict(b=3, h=8, w=2), dict(b=2, h=6, w=10)]),
+            others=[at(b=1, h=2, w=2), at(b=3, h=8, w=2), at(b=2, h=6, w=10)]),
+    program("there_and_back", there_and_back, f("b", "h", "w", 3), b=1, h=4, w=6, others=[at(b=1, h=2, w=2), at(b=3, h=8, w=2), at(b=2, h=6, w=10)]),
     program("shifted_windows", shifted_windows, f("b", "h", "w", 3), b=1, h=4, w=5, out="b, h, w, 3"),
-    program("region_mask", region_mask, f("b", "h", "w", 3), b=1, h=4, w=6, others=[dict(b=1, h=2, w=2), dict(b=3, h=8, w=2), dict(b=2, h=6, w=10)]),
+    program("region_mask", region_mask, f("b", "h", "w", 3), b=1, h=4, w=6, others=[at(b=1, h=2, w=2), at(b=3, h=8, w=2), at(b=2, h=6, w=10)]),
     program("merge_patches", merge_patches, f("b", "h", "w", 3), b=1, h=4, w=5, out="b, (h + h%2 + 1)//2, (w + w%2 + 1)//2, 12"),
     program("unfold", nn.Unfold(2, stride=2), f("b", 3, "h", "w"), b=1, h=4, w=5, low={"h": 2, "w": 2}, out="b, 12, (h//2)*(w//2)"),
     program("unfold_overlapping", nn.Unfold(3, padding=1), f("b", 2, "h", "w"), b=1, h=4, w=5, out="b, 18, h*w"),
     program("unfold_axis", lambda x: x.unfold(1, 3, 2), f("b", "n"), b=1, n=8, low={"n": 3}, out="b, max(0, (n + 1)//2 - 1), 3"),
     program("patches", lambda x: x.unfold(2, 2, 2).unfold(3, 2, 2).flatten(2, 3), f("b", 3, "h", "w"), b=1, h=4, w=5, low={"h": 2, "w": 2}, out="b, 3, (h//2)*(w//2), 2, 2"),
     program("patches_by_einsum", lambda x: torch.einsum("bchpwq->bhwpqc", x.reshape(x.shape[0], 3, x.shape[2] // 2, 2, x.shape[3] // 2, 2)), f("b", 3, "h", "w"), b=1, h=4, w=6,
-            others=[dict(b=1, h=2, w=2), dict(b=3, h=8, w=2), dict(b=2, h=6, w=10)]),
+            others=[at(b=1, h=2, w=2), at(b=3, h=8, w=2), at(b=2, h=6, w=10)]),
     program("fold_back", lambda x: F.fold(F.unfold(x, 2, stride=2), (4, 6), 2, stride=2), f("b", 3, 4, 6), b=2, out="b, 3, 4, 6"),
     program("windows_of_signal", lambda x: x.unfold(-1, 4, 2).mean(-1), f("b", "n"), b=1, n=8, low={"n": 4}),
     program("dense_anchors", lambda x: (torch.arange(x.shape[2])[:, None, None] * 4 + torch.tensor([[0, 1], [2, 3]])).reshape(-1, 2), f(1, 1, "h", "w"), h=3, w=4, out="2*h, 2"),

@@ -4,14 +4,15 @@ import math
 
 import torch
 import torch.nn.functional as F
-from tests.dynamic.harness import check, f, i, lengths, mask, program, programs
+
+from tests.dynamic.harness import at, check, f, i, lengths, mask, program, programs
 
 
 @torch.jit.script
 def summed_by_loop(x):
     total = torch.zeros_like(x[0])
-    for i in range(x.shape[0]):
-        total = total + x[i] * i
+    for k in range(x.shape[0]):
+        total = total + x[k] * k
     return total
 
 
@@ -89,11 +90,11 @@ ARITHMETIC = [
     program("round_of_half", lambda x: torch.zeros(round(x.shape[0] / 2)), f("n"), n=4),
     program("divmod", lambda x: torch.zeros(divmod(x.shape[0], 3)), f("n"), n=7, out="n//3, n%3"),
     program("times_and_plus", lambda x: torch.ones(2 * x.shape[0] + 1, x.shape[1] - 1), f("n", "m"), n=3, m=2, out="2*n + 1, m - 1"),
-    program("max_of_sizes", lambda x, y: torch.zeros(max(x.shape[0], y.shape[0])), f("n"), f("m"), n=3, m=2, others=[dict(n=1, m=4), dict(n=6, m=1), dict(n=2, m=2)]),
-    program("min_of_sizes", lambda x, y: x[: min(x.shape[0], y.shape[0])] + y[: min(x.shape[0], y.shape[0])], f("n"), f("m"), n=3, m=2, others=[dict(n=1, m=4), dict(n=6, m=1), dict(n=2, m=2)]),
-    program("at_least_four", lambda x: F.pad(x, (0, max(4 - x.shape[1], 0))), f("b", "s"), b=1, s=6, out="b, max(0, 4 - s) + s", others=[dict(b=1, s=2), dict(b=3, s=4), dict(b=2, s=9)]),
-    program("at_most_four", lambda x: x[:, : min(x.shape[1], 4)], f("b", "s"), b=1, s=6, out="b, min(4, s)", others=[dict(b=1, s=2), dict(b=3, s=4), dict(b=2, s=9)]),
-    program("max_of_many", lambda x: torch.zeros(max([x.shape[0], x.shape[1], 3])), f("n", "m"), n=5, m=2, others=[dict(n=1, m=4), dict(n=2, m=1), dict(n=2, m=2)]),
+    program("max_of_sizes", lambda x, y: torch.zeros(max(x.shape[0], y.shape[0])), f("n"), f("m"), n=3, m=2, others=[at(n=1, m=4), at(n=6, m=1), at(n=2, m=2)]),
+    program("min_of_sizes", lambda x, y: x[: min(x.shape[0], y.shape[0])] + y[: min(x.shape[0], y.shape[0])], f("n"), f("m"), n=3, m=2, others=[at(n=1, m=4), at(n=6, m=1), at(n=2, m=2)]),
+    program("at_least_four", lambda x: F.pad(x, (0, max(4 - x.shape[1], 0))), f("b", "s"), b=1, s=6, out="b, max(0, 4 - s) + s", others=[at(b=1, s=2), at(b=3, s=4), at(b=2, s=9)]),
+    program("at_most_four", lambda x: x[:, : min(x.shape[1], 4)], f("b", "s"), b=1, s=6, out="b, min(4, s)", others=[at(b=1, s=2), at(b=3, s=4), at(b=2, s=9)]),
+    program("max_of_many", lambda x: torch.zeros(max([x.shape[0], x.shape[1], 3])), f("n", "m"), n=5, m=2, others=[at(n=1, m=4), at(n=2, m=1), at(n=2, m=2)]),
     program("by_len", by_len, f("n", 3), n=4, out="n, 3"),
     program("numel", lambda x: x / x.numel(), f("n", "m"), n=2, m=3, out="n, m"),
     program("shape_numel", lambda x: x + x[0].shape.numel(), f("n", "m"), n=2, m=3, out="n, m"),
@@ -101,12 +102,12 @@ ARITHMETIC = [
     program("sum_of_shape", lambda x: torch.zeros(sum(x.shape)), f("n", "m"), n=2, m=3, out="m + n"),
     program("in_place", in_place_size, f("n"), n=3, out="2*n + 2"),
     program("negative", lambda x: x[-(x.shape[0] // 2) :], f("n"), n=6, low=2),
-    program("list_of_shape", list_of_shape, f("n", "m"), n=3, m=4, low={"m": 2}, multiple=2, others=[dict(n=1, m=2), dict(n=2, m=8), dict(n=5, m=6)], out="n, 2, m//2"),
+    program("list_of_shape", list_of_shape, f("n", "m"), n=3, m=4, low={"m": 2}, multiple=2, others=[at(n=1, m=2), at(n=2, m=8), at(n=5, m=6)], out="n, 2, m//2"),
     program("scaled_by_root", lambda x: x / x.shape[-1] ** 0.5, f("n", "m"), n=2, m=3, out="n, m"),
     program("divided_by_size", lambda x: x.sum(1) / x.shape[1], f("n", "m"), n=2, m=3, out="n"),
     program("reciprocal_of_size", lambda x: x * (1.0 / x.shape[1]), f("n", "m"), n=2, m=3, out="n, m"),
     program("size_minus_values", lambda x: x.shape[1] - 1 - x, i("n", "m"), n=2, m=3, out="n, m"),
-    program("modulo", lambda x: F.pad(x, (0, -x.shape[1] % 4)), f("b", "s"), b=1, s=6, others=[dict(b=1, s=1), dict(b=2, s=4), dict(b=2, s=9)]),
+    program("modulo", lambda x: F.pad(x, (0, -x.shape[1] % 4)), f("b", "s"), b=1, s=6, others=[at(b=1, s=1), at(b=2, s=4), at(b=2, s=9)]),
     program("checked", checked, f("n", "m"), n=2, m=3, out="n, m"),
     program("loop_over_fixed", loop_over_fixed, f("n", 3), n=2, out="n"),
     program("roll_by_half", lambda x: x.roll(x.shape[0] // 2, 0), f("n", 2), n=5, out="n, 2"),
@@ -115,8 +116,8 @@ ARITHMETIC = [
     program("flip_if_sized", lambda x: x.flip(-1)[..., : x.shape[0]], f("n", "m"), n=2, m=4, out="n, min(m, n)"),
     program("pooled_over_time", lambda x: F.max_pool1d(x, x.shape[2]).squeeze(2), f("b", 3, "s"), b=1, s=4, out="b, 3"),
     program("averaged_over_time", lambda x: F.avg_pool1d(x, kernel_size=x.shape[2]).squeeze(2), f("b", 3, "s"), b=1, s=4, out="b, 3"),
-    program("adaptive_to_size", lambda x, y: F.adaptive_avg_pool1d(x, y.shape[0]), f(1, 2, 12), f("n"), n=3, others=[dict(n=1), dict(n=4), dict(n=6)]),
-    program("kept_if_and_else", lambda x: short_or_long(x) * 2, f("n", 2), n=5, others=[dict(n=1), dict(n=3), dict(n=8)]),
+    program("adaptive_to_size", lambda x, y: F.adaptive_avg_pool1d(x, y.shape[0]), f(1, 2, 12), f("n"), n=3, others=[at(n=1), at(n=4), at(n=6)]),
+    program("kept_if_and_else", lambda x: short_or_long(x) * 2, f("n", 2), n=5, others=[at(n=1), at(n=3), at(n=8)]),
     program("scripted_loop", Mixed(), f("n", 2), n=3, out="2"),
     program("scripted_unbind", lambda x: rows_in_reverse(x) + 1, f("n", 2), n=3),
 ]  # fmt: skip

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from tests.dynamic.harness import LATEST, check, f, i, lengths, mask, program, programs
+from tests.dynamic.harness import LATEST, at, check, f, i, lengths, mask, program, programs
 
 
 def seeded(make, *args, **options):
@@ -193,7 +193,7 @@ ATTENTION = [
     program("causal_by_size", causal, f("b", "s", 4), f("b", "s", 4), f("b", "s", 4), b=1, s=3, out="b, s, 4"),
     program(
         "causal_with_past", causal_with_past, f("s", 4), f("t", 4), f("t", 4), s=2, t=5, out="s, 4",
-        others=[dict(s=1, t=1), dict(s=1, t=7), dict(s=6, t=9)],
+        others=[at(s=1, t=1), at(s=1, t=7), at(s=6, t=9)],
     ),
     program("heads", heads, f("b", "s", 12), b=1, s=4, out="b, s, 4"),
     program("additive_mask", additive_mask, f("b", "s", 4), mask("b", "s"), b=2, s=3, out="b, 2, s, s"),
@@ -220,7 +220,7 @@ ATTENTION = [
     program("key_value_cache", key_value_cache, f("b", "s", 4), f("b", "p", 4), b=1, s=1, p=3, out="b, s, 4; b, p + s, 4"),
     program(
         "empty_cache", key_value_cache, f("b", "s", 4), f("b", "p", 4), b=1, s=2, p=0, out="b, s, 4; b, p + s, 4",
-        others=[dict(b=1, s=1, p=3), dict(b=2, s=4, p=0), dict(b=3, s=1, p=6)],
+        others=[at(b=1, s=1, p=3), at(b=2, s=4, p=0), at(b=3, s=1, p=6)],
     ),
 ]  # fmt: skip
 

@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-from tests.dynamic.harness import check, f, i, mask, program, programs
+from tests.dynamic.harness import at, check, f, i, mask, program, programs
 
 
 def halves(x):
@@ -40,10 +40,10 @@ RESHAPES = [
     program("view_head", lambda x: x.view(*x.shape[:-1], 2, 2), f("b", "s", 4), b=2, s=3, out="b, s, 2, 2"),
     program("reshape_to_other", lambda x, y: x.reshape(y.shape[0], -1), f("b", "s", 4), f("b", 3), b=2, s=3, out="b, 4*s"),
     program("unflatten", lambda x: x.unflatten(1, (-1, 2)), f("b", "s"), b=2, s=4, multiple=2, low=2, out="b, s//2, 2",
-            others=[dict(b=1, s=2), dict(b=3, s=10), dict(b=2, s=6)]),
+            others=[at(b=1, s=2), at(b=3, s=10), at(b=2, s=6)]),
     program("channel_shuffle", channel_shuffle, f("b", 4, "h", "w"), b=1, h=2, w=3, out="b, 4, h, w"),
     program("flat_mask", flat_attention_mask, f("b", "s"), b=1, s=3, out="6*b, s"),
-    program("blocks", blocks, f("b", "s", 3), b=2, s=4, others=[dict(b=1, s=2), dict(b=3, s=10), dict(b=2, s=6)]),
+    program("blocks", blocks, f("b", "s", 3), b=2, s=4, others=[at(b=1, s=2), at(b=3, s=10), at(b=2, s=6)]),
     program("permute", lambda x: x.permute(2, 0, 1).contiguous().view(3, -1), f("b", "s", 3), b=2, s=4, out="3, b*s"),
     program("transpose_flatten", lambda x: x.transpose(1, 2).flatten(1), f("b", "s", 3), b=2, s=1, out="b, 3*s"),
     program("unsqueeze_squeeze", lambda x: x.unsqueeze(0).unsqueeze(-1).squeeze(0).squeeze(-1), f("b", "s"), b=2, s=4, out="b, s"),
@@ -51,7 +51,7 @@ RESHAPES = [
     program("movedim", lambda x: x.movedim(0, -1), f("b", "s", 3), b=2, s=4, out="s, 3, b"),
     program("as_vectors", lambda x: x.reshape(-1, x.shape[-1]).norm(dim=-1).reshape(x.shape[:-1]), f("b", "s", "c"), b=2, s=3, c=4, out="b, s"),
     program("numel", lambda x: x.sum() / x.numel(), f("b", "s"), b=2, s=3, out=""),
-    program("empty_batch", lambda x: F.relu(x).flatten(1), f("b", 2, 3), b=0, out="b, 6", others=[dict(b=1), dict(b=2), dict(b=5)]),
+    program("empty_batch", lambda x: F.relu(x).flatten(1), f("b", 2, 3), b=0, out="b, 6", others=[at(b=1), at(b=2), at(b=5)]),
 ]  # fmt: skip
 
 JOINS = [
@@ -62,9 +62,9 @@ JOINS = [
     program("stack", lambda x, y: torch.stack([x, y], 1), f("b", "s"), f("b", "s"), b=2, s=3, out="b, 2, s"),
     program("split_in_halves", lambda x: x.split(x.shape[1] // 2, 1)[0], f("b", "s"), b=2, s=4, multiple=2, low={"s": 2}, out="b, ?"),
     program("split_by_sizes", lambda x, y: x.split([y.shape[0], x.shape[0] - y.shape[0]]), f("s", 2), f("t", 2), s=5, t=2, out="t, 2; s - t, 2",
-            others=[dict(s=2, t=1), dict(s=9, t=3), dict(s=4, t=4)]),
+            others=[at(s=2, t=1), at(s=9, t=3), at(s=4, t=4)]),
     program("chunk_fixed_axis", lambda x: x.chunk(3, -1), f("b", "s", 6), b=2, s=3, out="b, s, 2; b, s, 2; b, s, 2"),
-    program("chunk_dynamic_axis", lambda x: torch.cat(x.chunk(2, 1)[::-1], 0), f("b", "s"), b=2, s=4, others=[dict(b=1, s=2), dict(b=2, s=8), dict(b=3, s=6)]),
+    program("chunk_dynamic_axis", lambda x: torch.cat(x.chunk(2, 1)[::-1], 0), f("b", "s"), b=2, s=4, others=[at(b=1, s=2), at(b=2, s=8), at(b=3, s=6)]),
     program("unbind_fixed", lambda x: x.unbind(1)[1], f("b", 3, "s"), b=2, s=4, out="b, s"),
     program("halves", halves, f("b", "s"), b=2, s=5, out="b, s//2"),
     program("repeat", lambda x: x.repeat(2, 3), f("b", "s"), b=1, s=2, out="2*b, 3*s"),
@@ -76,8 +76,8 @@ JOINS = [
 
 BROADCASTS = [
     program("against_one", lambda x, y: x + y, f("b", "s"), f(1, "s"), b=1, s=3, out="b, s"),
-    program("against_label", lambda x, y: x * y, f("b", "s"), f("b", "t"), b=2, s=1, t=4, others=[dict(b=1, s=1, t=1), dict(b=2, s=1, t=7), dict(b=3, s=5, t=1)]),
-    program("against_batch_of_one", lambda x, y: x + y, f("b", 3), f("c", 3), b=1, c=1, others=[dict(b=1, c=4), dict(b=5, c=1), dict(b=3, c=3)]),
+    program("against_label", lambda x, y: x * y, f("b", "s"), f("b", "t"), b=2, s=1, t=4, others=[at(b=1, s=1, t=1), at(b=2, s=1, t=7), at(b=3, s=5, t=1)]),
+    program("against_batch_of_one", lambda x, y: x + y, f("b", 3), f("c", 3), b=1, c=1, others=[at(b=1, c=4), at(b=5, c=1), at(b=3, c=3)]),
     program("outer", lambda x, y: x[:, None] - y[None, :], f("n", 2), f("m", 2), n=3, m=2, out="n, m, 2"),
     program("outer_by_expand", outer_by_expand, f("n", 4), f("m", 4), n=3, m=1, out="n, m, 8"),
     program("expand_to_sizes", lambda x, y: x.expand(y.shape[0], -1, y.shape[1]), f(1, 3, 1), f("b", "s"), b=1, s=3, out="b, 3, s"),
@@ -166,8 +166,8 @@ SLICES = [
     program("all_but_last", lambda x: x[..., :-1], f("b", "s"), b=1, s=5, out="b, max(0, s - 1)"),
     program("from_three", lambda x: x[3:], f("n"), n=5, out="max(0, n - 3)"),
     program("up_to_three", lambda x: x[:3], f("n"), n=5, out="min(3, n)"),
-    program("as_long_as", lambda x, y: x[:, : y.shape[1]], f("b", "s"), f("b", "t"), b=1, s=5, t=3, out="b, min(s, t)", others=[dict(b=1, s=1, t=4), dict(b=2, s=9, t=1), dict(b=2, s=3, t=3)]),
-    program("last_as_long_as", lambda x, y: x[:, -y.shape[1] :], f("b", "s"), f("b", "t"), b=1, s=5, t=3, others=[dict(b=1, s=4, t=4), dict(b=2, s=9, t=1), dict(b=2, s=3, t=2)]),
+    program("as_long_as", lambda x, y: x[:, : y.shape[1]], f("b", "s"), f("b", "t"), b=1, s=5, t=3, out="b, min(s, t)", others=[at(b=1, s=1, t=4), at(b=2, s=9, t=1), at(b=2, s=3, t=3)]),
+    program("last_as_long_as", lambda x, y: x[:, -y.shape[1] :], f("b", "s"), f("b", "t"), b=1, s=5, t=3, others=[at(b=1, s=4, t=4), at(b=2, s=9, t=1), at(b=2, s=3, t=2)]),
     program("middle", lambda x: x[x.shape[0] // 4 : -(x.shape[0] // 4)], f("n", 2), n=8, low=4),
     program("narrow", lambda x: x.narrow(1, 1, x.shape[1] - 1), f("b", "s"), b=1, s=5, out="b, s - 1"),
     program("select_last", lambda x: x.select(1, x.shape[1] - 1), f("b", "s", 2), b=1, s=5, out="b, 2"),

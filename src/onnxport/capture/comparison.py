@@ -28,8 +28,8 @@ def same_text(a: Any, b: Any) -> bool:
     return False
 
 
-# Ops that cut an axis to a list of pieces.
-_CUTS = ("aten::split", "aten::unsafe_split", "aten::chunk", "aten::unsafe_chunk", "aten::tensor_split")
+# Ops that cut an axis to as many pieces as it has room for.
+_CUTS = ("aten::split", "aten::unsafe_split")
 
 
 def takes_pieces(a: Any, b: Any) -> bool:
@@ -113,8 +113,11 @@ class _Comparison:
     def node(self, site: Site, other: Node) -> Difference | None:
         node = site.node
         if node.op != other.op:
-            names = {"prim::Return": "the end"}
-            return Difference(site, f"{names.get(node.op, node.op)} is {names.get(other.op, other.op)}")
+            if node.op == "prim::Return":
+                return Difference(site, f"the run ends here, but goes on with {other.op}")
+            if other.op == "prim::Return":
+                return Difference(site, f"{node.op} runs, but not")
+            return Difference(site, f"{node.op} is {other.op}")
         if len(node.outputs) != len(other.outputs):
             count, others = len(node.outputs), len(other.outputs)
             found = Difference(site, f"the program takes {count} elements of a list, {others}", is_loop=True)

@@ -11,8 +11,8 @@ Where nothing is frozen, which is the rule, the two recordings have the same tex
 from __future__ import annotations
 
 import dataclasses
-import math
 import itertools
+import math
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol

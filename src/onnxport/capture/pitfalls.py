@@ -29,6 +29,8 @@ _TAKES: dict[Callable[..., Any], str] = {
     torch.Tensor.numpy: "a numpy array",
     torch.Tensor.__array__: "a numpy array",
 }
+# The layers of torch look at values to check their arguments.
+_LAYERS = tuple(os.path.join(os.path.dirname(torch.nn.__file__), part) for part in ("modules", "functional.py"))
 # How far back the trace is followed to an input.
 _LIMIT = 5000
 
@@ -51,7 +53,7 @@ class Pitfalls:
 
     def _watch(self, function: Callable[..., Any], what: str) -> Callable[..., Any]:
         def watch(*args: Any, **kwargs: Any) -> Any:
-            if torch._C._get_tracing_state():
+            if torch._C._get_tracing_state() and not sys._getframe(2).f_code.co_filename.startswith(_LAYERS):
                 self._note(function, what, args[0])
             return function(*args, **kwargs)
 
