@@ -28,14 +28,10 @@ ALLOWED = {
     "capture": {*BASE, "axes", "options", "program"},
     "lower": {*BASE, "axes", "options", "program"},
     "ops": {*BASE, "lower", "program"},
-    "compat": {
-        *BASE, "options", "program", "capture.types", "lower", "ops", "session",
-        # the stand-ins for torch.onnx bring all of the classic names together
-        "symbolic_helper", "utils", "verification", "_export", "result",
-    },
+    "compat": {*BASE, "options", "program", "capture.types", "lower", "ops", "session"},
     "passes": set(),
     "write": set(),
-}  # fmt: skip
+}
 # Packages that whole parts must not know.
 UNKNOWN = {"program": {"onnx", "onnx_ir"}, "capture": {"onnx", "onnx_ir"}, "ops": {"onnx", "onnx_ir"}}
 EVERYWHERE = ("torch.onnx", "onnxscript")

@@ -1,4 +1,4 @@
-"""The modules and names that stand for torch.onnx's while it is replaced: see `dropin`."""
+"""The modules and names that stand for torch.onnx's while it is replaced."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import onnx
 
 from .. import errors, options, session, symbolic_helper, utils, verification
 from .._export import export_to_pretty_string
+from ..compat import blocks, scalar_type
+from ..compat.graph import Graph
+from ..compat.registration import register_custom_op_symbolic, registered, unregister_custom_op_symbolic
 from ..result import ExportResult
-from . import blocks, scalar_type
-from .graph import Graph
-from .registration import register_custom_op_symbolic, registered, unregister_custom_op_symbolic
 
 NAME = "torch.onnx"
 
@@ -143,7 +143,7 @@ def modules(export: Callable[..., Any]) -> dict[str, types.ModuleType]:
 
 
 def _opset_modules() -> dict[str, types.ModuleType]:
-    from .opsets import OLDEST, OpsetModule
+    from ..compat.opsets import OLDEST, OpsetModule
 
     names = [f"{NAME}.symbolic_opset{n}" for n in range(OLDEST, options.newest_opset() + 1)]
     return {name: OpsetModule(name) for name in names}

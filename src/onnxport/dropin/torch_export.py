@@ -1,0 +1,135 @@
+"""`export` as `torch.onnx.export` has it today."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from .. import session
+from .._export import export
+from ..compat.registration import register_custom_op_symbolic, registered, unregister_custom_op_symbolic
+from ..errors import OnnxExporterError
+from ..result import ExportResult
+
+_KNOWN = frozenset(inspect.signature(export).parameters)
+
+
+def torch_export(
+    *args: Any,
+    dynamo: bool = True,
+    custom_translation_table: Mapping[Any, Callable[..., Any]] | None = None,
+    report: bool = False,
+    profile: bool = False,
+    dump_exported_program: bool = False,
+    artifacts_dir: Any = ".",
+    fallback: bool = False,
+    **options: Any,
+) -> ExportResult:
+    """`onnxport.export` that understands what today's `torch.onnx.export` takes besides.
+
+    Args:
+        dynamo: no difference is made; there is one exporter.
+        custom_translation_table: symbolic functions `fn(g, *args)` by torch operator, for this export.
+        report: writes onnxport_report.md, what was exported, to `artifacts_dir`.
+        profile: writes onnxport_profile.txt, where the time went.
+        dump_exported_program: writes the captured program: onnxport_program.pt2 of an ExportedProgram, otherwise .txt.
+        fallback: nothing to fall back to.
+    """
+    unknown = sorted(options.keys() - _KNOWN)
+    if unknown:
+        raise TypeError(f"export() got an unexpected keyword argument {unknown[0]!r}")
+    if fallback:
+        session.log.info("fallback=True: there is one exporter, nothing to fall back to")
+    folder = Path(artifacts_dir)
+    with _translations(custom_translation_table or {}), _profiled(folder) if profile else contextlib.nullcontext():
+        result = export(*args, **options)
+    if dump_exported_program:
+        _dump(args[0] if args else options["model"], result, folder)
+    if report:
+        (folder / "onnxport_report.md").write_text(report_of(result), encoding="utf-8")
+    return result
+
+
+@contextlib.contextmanager
+def _translations(table: Mapping[Any, Callable[..., Any]]) -> Iterator[None]:
+    """Registrations for one export."""
+    before: list[tuple[str, Any]] = []
+    try:
+        for operator, function in table.items():
+            names = list(inspect.signature(function).parameters)
+            if not names or names[0] not in ("g", "graph", "ctx", "context"):
+                raise OnnxExporterError(
+                    f"custom_translation_table has {function!r} for {operator}; onnxport takes symbolic functions "
+                    "fn(g, *args) that build with g.op(...), not onnxscript functions"
+                )
+            name = _qualified(operator)
+            before.append((name, registered(name, 1)))
+            register_custom_op_symbolic(name, function, 1)
+        yield
+    finally:
+        for name, function in before:
+            unregister_custom_op_symbolic(name, 1)
+            if function is not None:
+                register_custom_op_symbolic(name, function, 1)
+
+
+def _qualified(operator: Any) -> str:
+    """`aten::relu` of `torch.ops.aten.relu`, its overload `.default`, or the name itself."""
+    if isinstance(operator, str):
+        return operator
+    name = getattr(operator, "_qualified_op_name", None) or getattr(getattr(operator, "_schema", None), "name", None)
+    if not name:
+        raise TypeError(f"custom_translation_table has the key {operator!r}, which is no torch operator")
+    return str(name).partition(".")[0]
+
+
+@contextlib.contextmanager
+def _profiled(folder: Path) -> Iterator[None]:
+    import cProfile
+    import io
+    import pstats
+
+    profiler = cProfile.Profile()
+    with profiler:
+        yield
+    text = io.StringIO()
+    pstats.Stats(profiler, stream=text).sort_stats("cumulative").print_stats(60)
+    (folder / "onnxport_profile.txt").write_text(text.getvalue(), encoding="utf-8")
+
+
+def _dump(model: Any, result: ExportResult, folder: Path) -> None:
+    if isinstance(model, torch.export.ExportedProgram):
+        torch.export.save(model, folder / "onnxport_program.pt2")
+    else:
+        (folder / "onnxport_program.txt").write_text(result.program_text, encoding="utf-8")
+
+
+def report_of(result: ExportResult) -> str:
+    """What was exported, in Markdown."""
+    graph = result.model.graph
+    counts: dict[str, int] = {}
+    for node in graph:
+        name = f"{node.domain}::{node.op_type}" if node.domain else node.op_type
+        counts[name] = counts.get(name, 0) + 1
+    lines = [
+        f"# {graph.name}",
+        "",
+        "| domain | version |",
+        "| --- | --- |",
+        *(f"| {domain or 'ai.onnx'} | {version} |" for domain, version in graph.opset_imports.items()),
+        "",
+        "| input or output | type | sizes |",
+        "| --- | --- | --- |",
+        *(f"| {v.name} | {v.dtype} | {v.shape} |" for v in (*graph.inputs, *graph.outputs)),
+        "",
+        "| operator | nodes |",
+        "| --- | --- |",
+        *(f"| {name} | {count} |" for name, count in sorted(counts.items())),
+        "",
+    ]
+    return "\n".join(lines)
