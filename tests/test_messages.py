@@ -162,12 +162,50 @@ def test_warnings_point_at_the_call_of_export():
     assert [w.filename for w in caught] == [__file__]
 
 
+class Unrolled(torch.nn.Module):
+    def forward(self, x):
+        for i in range(x.shape[0]):
+            x = x + i * x[i : i + 1]
+        return x
+
+
+class Counting(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("seen", torch.zeros(3))
+
+    def forward(self, x):
+        self.seen += x.sum(0)
+        return x + self.seen
+
+
+@pytest.mark.parametrize(
+    "model, axes, text",
+    [(Counting(), {}, "the model writes to seen"), (Unrolled(), {"x": {0: "b"}}, "right only at b=2")],
+)
+def test_warnings_of_what_a_model_does_point_at_the_call_of_export(model, axes, text):
+    with pytest.warns(errors.OnnxExporterWarning, match=text) as caught:
+        onnxport.export(model, torch.ones(2, 3), dynamic_axes=axes)
+    assert [w.filename for w in caught] == [__file__]
+
+
 def test_a_result_says_what_it_is():
     result = onnxport.export(Scale(), SCALED, output_names=["y"], dynamic_axes={"x": {0: "batch"}})
-    assert repr(result) == ("<ExportResult x float[batch, 3], factor float[3] -> y float[batch, 3]; 1 nodes, opset 14>")
+    assert repr(result) == "<ExportResult x float[batch, 3], factor float[3] -> y float[batch, 3]; 1 nodes, opset 14>"
+    linear = onnxport.export(torch.nn.Linear(3, 4), torch.ones(2, 3), opset_version=8)  # weights are inputs, too
+    assert repr(linear) == "<ExportResult input float[2, 3] -> output float[2, 4]; 1 nodes, opset 8>"
 
 
 def test_a_result_called_with_arrays_asks_for_tensors():
     result = onnxport.export(Scale(), SCALED)
     with pytest.raises(errors.OnnxExporterError, match="2 input.s. .x, factor., but there are 0 tensors"):
         result(*(x.numpy() for x in SCALED))
+
+
+def test_an_empty_path_is_called_empty():
+    assert "the path of the target is empty" in message(FileNotFoundError, Scale(), *SCALED, f="")
+
+
+def test_a_run_that_is_longer_at_another_size_says_so():
+    text = message(errors.OnnxExporterError, Unrolled(), torch.ones(2, 3), dynamic_axes={"x": {0: "b"}}, strict=True)
+    assert "the run ends here, but goes on with aten::slice.Tensor at b=3" in text

@@ -6,14 +6,13 @@ import contextlib
 import dataclasses
 import gc
 import os
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import torch
 
 from . import options as _options
-from .errors import CheckerError, OnnxExporterError, OnnxExporterWarning, OpsetError
+from .errors import CheckerError, OnnxExporterError, OpsetError, warn
 from .options import OperatorExportTypes, Options, TrainingMode
 from .result import ExportResult, require_runtime
 from .session import asked, exporting, log, logging_on, select_model_mode_for_export
@@ -56,12 +55,14 @@ def export(
     Args:
         model: an `nn.Module` or function (run once and recorded), a `ScriptModule` or `ScriptFunction` (compiled,
             with its loops and ifs), or an `ExportedProgram`.
-        args: example arguments: a tuple, a tensor, or a tuple that ends in a dict of named arguments.
+        args: example arguments: a tuple, a tensor, or a tuple that ends in a dict of named arguments (`{}` after a dict
+            makes it positional).
         f: where to write: a path, or a binary stream. None writes nothing.
         export_params: False makes all parameters inputs of the model, after its own.
         verbose: print the graph, and note source locations in it.
         training: whether the model is exported for inference or to be trained.
-        input_names: names of the inputs, in order; further names go to the parameters.
+        input_names: names of the inputs, in order; further names go to the parameters. Without, those of `forward`'s
+            parameters.
         output_names: names of the outputs, in order.
         operator_export_type: what becomes of operators without a conversion.
         opset_version: version of the ONNX operators, 7 to the newest of the installed `onnx`. None is 14, or the
@@ -72,8 +73,9 @@ def export(
         custom_opsets: versions of custom operator domains.
         export_modules_as_functions: export calls of modules as local functions: True, or a set of module types.
         kwargs: example named arguments.
-        dynamic_shapes: as of `torch.export`, instead of `dynamic_axes`.
-        external_data: True writes weights to a file beside the model's; None does so above 2 GB.
+        dynamic_shapes: as of `torch.export`, by `forward`'s parameters, instead of `dynamic_axes`.
+        external_data: True writes weights of 1 kB and more to a file beside the model's; None does so above 2 GB.
+            Smaller ones stay in the model.
         strict: an axis that was declared dynamic, but may not be in the exported model, is an error, no warning.
         check_axes: look for such axes by tracing again at other sizes, where sizes became Python numbers.
         verify: compare the model with PyTorch, as `ExportResult.verify` does, before the file is written.
@@ -176,7 +178,7 @@ def _check_axes(program: Program, model: Any, args: Any, kwargs: Mapping[str, An
     if message and chosen.strict:
         raise OnnxExporterError(message)
     if message:
-        warnings.warn(message, OnnxExporterWarning, stacklevel=4)
+        warn(message)
 
 
 def text_of(lowered: Lowered, *, node_names: bool = False) -> str:

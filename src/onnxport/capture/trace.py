@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from ..errors import LoweringError, OnnxExporterWarning
+from ..errors import LoweringError, warn
 from ..program import Block, Program, Value
 from ..program.ir import Input, Weight
 from . import bools, enclosed
@@ -84,11 +84,9 @@ def record(
         constants.warn(_named_modules(model))
     counters = arguments.counters()
     if counters and resize is None:
-        warnings.warn(
+        warn(
             f"{', '.join(counters[:4])}{', ...' if len(counters) > 4 else ''}: the model counts this number on, but it "
-            "is a constant of the exported model; make it a tensor to have it as an input",
-            OnnxExporterWarning,
-            stacklevel=2,
+            "is a constant of the exported model; make it a tensor to have it as an input"
         )
     torch._C._jit_pass_inline(graph)
 

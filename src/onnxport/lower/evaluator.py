@@ -8,14 +8,13 @@ lowering is only ever asked for the result that the op would have without writin
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
 
 from ..dims import UnknownSizeError
-from ..errors import LoweringError, OnnxExporterWarning, OpsetError, Unsupported, UnsupportedOperatorError
+from ..errors import LoweringError, OpsetError, Unsupported, UnsupportedOperatorError, warn
 from ..program import Block, Node, Operand, Program, Schema, Value
 from . import quantized, registry, views
 from .builder import Builder
@@ -337,11 +336,9 @@ class Evaluator:
             if not any(ref is x for x in returned)
         ] + self.written_state
         if written:
-            warnings.warn(
+            warn(
                 f"the model writes to {', '.join(dict.fromkeys(written))}; the exported model computes with the new "
-                "values within a run, but keeps nothing for the next one",
-                OnnxExporterWarning,
-                stacklevel=2,
+                "values within a run, but keeps nothing for the next one"
             )
 
     # -- what has no conversion -------------------------------------------------------------------

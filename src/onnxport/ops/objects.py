@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import torch
 
 from ..dims import Dim, Size
-from ..errors import LoweringError, OnnxExporterWarning
+from ..errors import LoweringError, warn
 from ..lower.builder import Builder
 from ..lower.evaluator import Evaluator
 from ..lower.merge import number_kind
@@ -59,7 +58,7 @@ def record_function(ev: Evaluator, node: Node, *_: Any) -> None:
 @list_special("prim::Print")
 def print_(ev: Evaluator, node: Node, *values: Any) -> None:
     """Print(...) -> ()"""
-    warnings.warn(f"the print at {node.location} is not part of the exported model", OnnxExporterWarning, stacklevel=2)
+    warn(f"the print at {node.location} is not part of the exported model")
 
 
 @list_special("prim::EnumName", "prim::EnumValue")

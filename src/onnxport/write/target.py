@@ -34,8 +34,10 @@ def check_path(path: str) -> None:
     folder = os.path.dirname(os.path.realpath(path) if os.path.islink(path) else path) or os.curdir
     if os.path.isdir(path):
         raise IsADirectoryError(errno.EISDIR, "the target is a folder", path)
-    if not path or not os.path.lexists(folder):
-        raise FileNotFoundError(errno.ENOENT, "no such folder", folder if path else path)
+    if not path:
+        raise FileNotFoundError(errno.ENOENT, "the path of the target is empty", path)
+    if not os.path.lexists(folder):
+        raise FileNotFoundError(errno.ENOENT, "no such folder", folder)
     if not os.path.isdir(folder):
         raise NotADirectoryError(errno.ENOTDIR, "not a folder", folder)
     if os.path.exists(path) and not os.access(path, os.W_OK):
