@@ -27,7 +27,7 @@ LIMITED = _limited()
 
 
 def test_there_are_some():
-    assert len(LIMITED) > 5
+    assert LIMITED
 
 
 @pytest.mark.parametrize(("name", "case"), LIMITED, ids=[name for name, _ in LIMITED])
