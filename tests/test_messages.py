@@ -209,3 +209,11 @@ def test_an_empty_path_is_called_empty():
 def test_a_run_that_is_longer_at_another_size_says_so():
     text = message(errors.OnnxExporterError, Unrolled(), torch.ones(2, 3), dynamic_axes={"x": {0: "b"}}, strict=True)
     assert "the run ends here, but goes on with aten::slice.Tensor at b=3" in text
+
+
+OUTSIDE = torch.nn.Linear(3, 4)
+
+
+@pytest.mark.parametrize("function", [OUTSIDE.forward, lambda x: OUTSIDE(x)], ids=["method", "closure"])
+def test_a_function_that_calls_a_module_is_told_to_export_the_module(function):
+    assert "export the nn.Module itself" in message(LoweringError, function, torch.ones(2, 3))

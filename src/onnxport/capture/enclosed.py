@@ -41,6 +41,11 @@ def is_transformed(error: RuntimeError) -> bool:
     return any(text in str(error) for text in _TRANSFORMED)
 
 
+def is_foreign(error: RuntimeError) -> bool:
+    """Whether tracing failed at a tensor from outside of the model that requires grad."""
+    return _TRANSFORMED[0] in str(error)
+
+
 @contextlib.contextmanager
 def functions_called() -> Iterator[None]:
     """`torch.autograd.Function.apply` calls `forward`, unless the function says how it is exported."""

@@ -150,7 +150,15 @@ def _record(
                 return graph_of(run)
         if enclosed.is_transformed(error):
             pitfalls.conversions[enclosed.ALL_SIZES] = None
-            return graph_of(flattened(error))
+            try:
+                return graph_of(flattened(error))
+            except RuntimeError as again:
+                if not enclosed.is_foreign(again):
+                    raise
+                raise LoweringError(
+                    "the model computes with a tensor that requires grad and is none of its parameters; export the "
+                    "nn.Module itself instead of a function that calls it, or detach() the tensor"
+                ) from again
         if is_refused(error):
             raise LoweringError(
                 "the model calls a function that torch.compile made; export the model with the original function"
