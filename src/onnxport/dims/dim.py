@@ -1,61 +1,33 @@
-"""Symbolic integer sizes.
+"""`Dim`: a size that isn't known yet, and what can be computed with it and said about it.
 
-A `Size` is an `int` or a `Dim`. A `Dim` is an integer polynomial over *atoms*: named symbols, floor
-divisions, remainders, minima, maxima and broadcasts. It is immutable, and equal exactly when it is the
-same polynomial. Whatever turns out constant is an `int`, so `isinstance(size, int)` means "known".
-
-Three assumptions, made nowhere else: a symbol is an integer not below its minimum (0 unless given), a divisor
-is not zero, and the sizes in a `broadcast` can be broadcast together. Division has Python's floor semantics.
-
-Two symbols of one name are one symbol. Nothing here is cached by value across calls: equal `Dim`s may
-know different minima, and a simplification justified in one export must not leak into another.
-
-A division by an int leaves only coefficients in [0, k) in the numerator. So `(n - 3)//2` and `(n + 1)//2 - 2`
-are one thing, and most numerators are provably non-negative, where truncating division is floor division.
+It is one file since each part needs the others: a division looks for bounds, to find a bound terms are divided anew.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import gcd
-from typing import Literal, NoReturn, TypeAlias, Union, cast
+from typing import Literal, NoReturn, cast
 
-Kind = Literal["symbol", "floordiv", "mod", "min", "max", "broadcast"]
-Monomial: TypeAlias = "tuple[tuple[Atom, int], ...]"  # sorted (atom, power); () stands for 1
-Terms: TypeAlias = dict[Monomial, int]  # no zero coefficients
-Size: TypeAlias = Union[int, "Dim"]
+from .polynomial import (
+    NAME,
+    Atom,
+    Kind,
+    Size,
+    Terms,
+    content,
+    divmod_terms,
+    greatest,
+    least,
+    lower_by_term,
+    multiplied,
+    ordered,
+    rank,
+    terms_of,
+    text_of,
+)
 
 _PROOF_DEPTH = 3  # relaxations tried one inside another before a bound counts as unknown
-
-
-class Atom(str):
-    """An indivisible factor. It *is* its canonical text, so that hashing, equality and order are str's own.
-
-    `args` are (numerator, divisor) of "floordiv" and "mod", two or more sizes of the others.
-    `low` and `high` bound the value; None is unbounded.
-    """
-
-    __slots__ = ("args", "high", "kind", "low", "name")
-
-    kind: Kind
-    name: str
-    args: tuple[Size, ...]
-    low: int | None
-    high: int | None
-
-    def __new__(
-        cls,
-        text: str,
-        kind: Kind = "symbol",
-        args: tuple[Size, ...] = (),
-        low: int | None = None,
-        high: int | None = None,
-        name: str = "",
-    ) -> Atom:
-        self = super().__new__(cls, text)
-        self.kind, self.args, self.low, self.high, self.name = kind, args, low, high, name
-        return self
 
 
 class UnknownSizeError(TypeError):
@@ -80,7 +52,7 @@ class Dim:
     def symbol(name: str, minimum: int | None = 0) -> Dim:
         if not name or "`" in name:
             raise ValueError(f"{name!r} can't name a size: it must be non-empty and without backticks")
-        text = name if _NAME.fullmatch(name) else f"`{name}`"
+        text = name if NAME.fullmatch(name) else f"`{name}`"
         return _dim_of(Atom(text, low=minimum, name=name))
 
     def __add__(self, other: Size) -> Size:
@@ -120,11 +92,11 @@ class Dim:
         left, right = self._terms, other._terms
         if len(left) == 1 == len(right):
             ((m1, c1),), ((m2, c2),) = left.items(), right.items()
-            return Dim({_times(m1, m2): c1 * c2})
+            return Dim({multiplied(m1, m2): c1 * c2})
         terms: Terms = {}
         for m1, c1 in left.items():
             for m2, c2 in right.items():
-                monomial = _times(m1, m2)
+                monomial = multiplied(m1, m2)
                 terms[monomial] = terms.get(monomial, 0) + c1 * c2
         return _size({m: c for m, c in terms.items() if c})
 
@@ -154,7 +126,7 @@ class Dim:
 
     def __str__(self) -> str:
         if self._text is None:
-            self._text = _text(self._terms)
+            self._text = text_of(self._terms)
         return self._text
 
     def __repr__(self) -> str:
@@ -213,7 +185,7 @@ def broadcast(*sizes: Size) -> Size:
     if len(args) < 2:
         return args[0] if args else 1
     lows, highs = [lower_bound(size) for size in args], [upper_bound(size) for size in args]
-    low, high = _least(lows), _greatest(highs)
+    low, high = least(lows), greatest(highs)
     if low is not None and low >= 1:  # then it is the maximum
         low = max(cast("list[int]", lows))
     return _dim_of(Atom(_call("broadcast", args), "broadcast", tuple(args), low, high))
@@ -250,18 +222,7 @@ def substitute(size: Size, values: Mapping[str, Size]) -> Size:
 
 def terms(size: Size) -> list[tuple[int, list[tuple[Atom, int]]]]:
     """The sum `size` is: (coefficient, [(atom, power), ...]) in the order it is printed."""
-    return [(coefficient, list(monomial)) for monomial, coefficient in _sorted(_terms(size))]
-
-
-def free_symbols(size: Size) -> frozenset[str]:
-    names: set[str] = set()
-    for monomial in _terms(size):
-        for atom, _ in monomial:
-            if atom.kind == "symbol":
-                names.add(atom.name)
-            else:
-                names.update(*(free_symbols(arg) for arg in atom.args))
-    return frozenset(names)
+    return [(coefficient, list(monomial)) for monomial, coefficient in ordered(terms_of(size))]
 
 
 def evaluate(size: Size, values: Mapping[str, int]) -> int:
@@ -283,7 +244,7 @@ def exact_div(a: Size, b: Size) -> Size | None:
     for numerator, divisor in ((a, b), (_unify(a), _unify(b))):
         if isinstance(divisor, int) and divisor == 0:
             return None
-        quotient, remainder = _divmod_terms(_terms(numerator), _terms(divisor))
+        quotient, remainder = divmod_terms(terms_of(numerator), terms_of(divisor))
         if not remainder:
             return _size(quotient)
     return None
@@ -338,108 +299,6 @@ def known_ge(a: Size, b: Size) -> bool | None:
 
 # -- text -------------------------------------------------------------------------------------------
 
-_NAME = re.compile(r"[^\W\d]\w*(\.\w+)*")
-_TOKEN = re.compile(rf"\s*(?:[0-9]+|{_NAME.pattern}|`[^`]+`|//|[-+*%(),])")
-
-
-def parse(text: str, symbols: Mapping[str, Size] | None = None) -> Size:
-    """The inverse of `str`. Names found in `symbols` stand for those sizes, others for new symbols."""
-    try:
-        return _Parser(text, symbols or {}).parse()
-    except ZeroDivisionError as error:
-        raise ValueError(f"{text!r} divides by zero") from error
-
-
-class _Parser:
-    """Recursive descent, with the precedence of Python's operators."""
-
-    def __init__(self, text: str, symbols: Mapping[str, Size]) -> None:
-        self.text, self.symbols = text, symbols
-        self.tokens: list[str] = []
-        end = len(text.rstrip())
-        position = 0
-        while position < end:
-            match = _TOKEN.match(text, position)
-            if match is None:
-                self.fail()
-            self.tokens.append(match.group().strip())
-            position = match.end()
-        self.tokens.reverse()  # the next one is last
-
-    def fail(self) -> NoReturn:
-        raise ValueError(f"{self.text!r} is not a size expression")
-
-    def parse(self) -> Size:
-        result = self.sum()
-        if self.tokens:
-            self.fail()
-        return result
-
-    def accept(self, *options: str) -> str | None:
-        return self.tokens.pop() if self.tokens and self.tokens[-1] in options else None
-
-    def expect(self, token: str) -> None:
-        if self.accept(token) is None:
-            self.fail()
-
-    def sum(self) -> Size:
-        result = self.product()
-        while sign := self.accept("+", "-"):
-            term = self.product()
-            result = result + term if sign == "+" else result - term
-        return result
-
-    def product(self) -> Size:
-        result = self.factor()
-        while sign := self.accept("*", "//", "%"):
-            factor = self.factor()
-            result = result * factor if sign == "*" else result // factor if sign == "//" else result % factor
-        return result
-
-    def factor(self) -> Size:
-        if self.accept("-"):
-            return -self.factor()
-        if self.accept("("):
-            result = self.sum()
-            self.expect(")")
-            return result
-        if not self.tokens:
-            self.fail()
-        token = self.tokens.pop()
-        if token.isdecimal():
-            return int(token)
-        if self.accept("("):
-            return self.call(token)
-        if token[0] == "`" or _NAME.fullmatch(token):
-            name = token.strip("`")
-            return self.symbols[name] if name in self.symbols else Dim.symbol(name)
-        self.fail()
-
-    def call(self, function: str) -> Size:
-        functions: dict[str, Callable[..., Size]] = {"min": minimum, "max": maximum, "broadcast": broadcast}
-        if function not in functions:
-            self.fail()
-        args = [self.sum()]
-        while self.accept(","):
-            args.append(self.sum())
-        self.expect(")")
-        return functions[function](*args)
-
-
-def _text(terms: Terms) -> str:
-    text = ""
-    for monomial, coefficient in _sorted(terms):
-        factors = [factor for atom, power in monomial for factor in [atom] * power]
-        sign = "-" if coefficient < 0 else "+"
-        text += f" {sign} " if text else sign.strip("+")
-        # A lone division needs no parentheses, except behind a sign, which would bind tighter.
-        if abs(coefficient) == 1 and len(factors) == 1 and text != "-":
-            text += factors[0]
-        else:
-            shown = [f"({atom})" if atom.kind in ("floordiv", "mod") else atom for atom in factors]
-            text += "*".join([str(abs(coefficient))] * (abs(coefficient) != 1 or not shown) + shown)
-    return text
-
 
 def _operand(size: Size) -> str:
     """The text of a size beside `//` or `%`."""
@@ -462,12 +321,6 @@ def _size(terms: Terms) -> Size:
     return Dim(terms) if terms and () not in terms else terms.get((), 0)
 
 
-def _terms(size: Size) -> Terms:
-    if isinstance(size, int):
-        return {(): size} if size else {}
-    return size._terms
-
-
 def _dim_of(atom: Atom) -> Dim:
     return Dim({((atom, 1),): 1})
 
@@ -479,73 +332,6 @@ def _lone_atom(size: Size) -> Atom | None:
         if coefficient == 1 and len(monomial) == 1 and monomial[0][1] == 1:
             return monomial[0][0]
     return None
-
-
-def _order(monomial: Monomial) -> tuple[int, list[Atom]]:
-    """Greatest first, by degree and then by letters. Multiplying keeps this order, as division needs."""
-    word = [atom for atom, power in monomial for _ in range(power)]
-    return -len(word), word
-
-
-def _sorted(terms: Terms) -> list[tuple[Monomial, int]]:
-    """Positive terms, negative ones, the constant."""
-    return sorted(terms.items(), key=lambda item: (not item[0], item[1] < 0, _order(item[0])))
-
-
-def _times(a: Monomial, b: Monomial) -> Monomial:
-    if not a or not b:
-        return a or b
-    powers = dict(a)
-    for atom, power in b:
-        powers[atom] = powers.get(atom, 0) + power
-    return tuple(sorted(powers.items()))
-
-
-def _over(a: Monomial, b: Monomial) -> Monomial | None:
-    """a / b, None where that isn't a monomial."""
-    if not b:
-        return a
-    powers = dict(a)
-    for atom, power in b:
-        left = powers.get(atom, 0) - power
-        if left < 0:
-            return None
-        powers[atom] = left
-    return tuple((atom, power) for atom, power in powers.items() if power)
-
-
-def _divmod_terms(numerator: Terms, divisor: Terms) -> tuple[Terms, Terms]:
-    """Polynomials with numerator = quotient * divisor + remainder."""
-    lead = min(divisor, key=_order)
-    unit = divisor[lead]
-    rest = [(m, c) for m, c in divisor.items() if m != lead]
-    left, quotient, remainder = dict(numerator), Terms(), Terms()
-    while left:
-        # Without a rest nothing comes back into `left`: any order will do.
-        monomial = min(left, key=_order) if rest else next(iter(left))
-        coefficient = left.pop(monomial)
-        cofactor = _over(monomial, lead)
-        times, residue = (0, coefficient) if cofactor is None else divmod(coefficient, unit)
-        if residue:
-            remainder[monomial] = residue
-        if cofactor is None or not times:
-            continue
-        quotient[cofactor] = times
-        for m, c in rest:
-            m = _times(m, cofactor)
-            total = left.pop(m, 0) - c * times
-            if total:
-                left[m] = total
-    return quotient, remainder
-
-
-def _content(*polynomials: Terms) -> Dim | int:
-    """The greatest monomial, with its coefficient, that divides all of them."""
-    coefficients = [c for polynomial in polynomials for c in polynomial.values()]
-    monomials = [dict(m) for polynomial in polynomials for m in polynomial]
-    common = min(monomials, key=len)
-    shared = ((atom, min(m.get(atom, 0) for m in monomials)) for atom in sorted(common))
-    return _size({tuple((atom, power) for atom, power in shared if power): gcd(*coefficients)})
 
 
 def _rebuild(size: Size, replace: Callable[[Atom], Size | None]) -> Size:
@@ -591,7 +377,7 @@ def _floordiv(numerator: Size, divisor: Size) -> Size:
         return numerator // divisor
     if _is_negative(divisor):
         return _floordiv(-numerator, -divisor)
-    if isinstance(divisor, int) and all(c < 0 for m, c in _terms(numerator).items() if m):
+    if isinstance(divisor, int) and all(c < 0 for m, c in terms_of(numerator).items() if m):
         return -_floordiv(-numerator + divisor - 1, divisor)  # -(-n//4) is (n + 3)//4
 
     whole, rest = _split(numerator, divisor)
@@ -604,7 +390,7 @@ def _floordiv(numerator: Size, divisor: Size) -> Size:
         return _floordiv(reduced[1], reduced[2])
 
     # (x//a + c)//b = (x + a*c)//(a*b) for b > 0
-    offset = _terms(rest).get((), 0)
+    offset = terms_of(rest).get((), 0)
     inner = _lone_atom(rest - offset)
     if inner is not None and inner.kind == "floordiv" and _at_least(divisor, 0):
         return _floordiv(inner.args[0] + inner.args[1] * offset, inner.args[1] * divisor)
@@ -634,7 +420,7 @@ def _mod(numerator: Size, divisor: Size) -> Size:
         return factor * _mod(small, small_divisor) + (rest - factor * small)
 
     # c*(x % m) and c*x leave the same remainder if the divisor divides c*m
-    for monomial, coefficient in _terms(rest).items():
+    for monomial, coefficient in terms_of(rest).items():
         atom = monomial[0][0] if len(monomial) == 1 and monomial[0][1] == 1 else None
         if atom is not None and atom.kind == "mod":
             value, modulus = atom.args
@@ -656,33 +442,33 @@ def _is_negative(divisor: Size) -> bool:
     """Whether its negation is the form we keep."""
     if isinstance(divisor, int):
         return divisor < 0
-    return divisor._terms[min(divisor._terms, key=_order)] < 0
+    return divisor._terms[min(divisor._terms, key=rank)] < 0
 
 
 def _split(numerator: Size, divisor: Size) -> tuple[Size, Size]:
     """numerator = whole * divisor + rest"""
     if isinstance(divisor, int) and divisor == 0:
         raise ZeroDivisionError(f"{numerator} divided by zero")
-    terms = _terms(numerator)
-    quotient, remainder = _divmod_terms(terms, _terms(divisor))
+    terms = terms_of(numerator)
+    quotient, remainder = divmod_terms(terms, terms_of(divisor))
     # By a sum like h + 1 only where it gets simpler: h//(h + 1) is no better as 1 + (-1)//(h + 1).
-    if len(_terms(divisor)) > 1 and len(remainder) >= len(terms):
+    if len(terms_of(divisor)) > 1 and len(remainder) >= len(terms):
         return 0, numerator
     return _size(quotient), _size(remainder)
 
 
 def _reduce_fraction(numerator: Size, divisor: Size) -> tuple[Size, Size, Size] | None:
     """(factor, n, d) with divisor = factor*d and numerator = factor*n + r, an int r in [0, factor)."""
-    terms = _terms(numerator)
+    terms = terms_of(numerator)
     if isinstance(divisor, int):
         # A constant needs no common factor: (2*n + 1)//4 is n//2.
         factor: Size = gcd(divisor, *(c for m, c in terms.items() if m))
     else:
-        factor = _content(terms, divisor._terms)
+        factor = _size(content(terms, divisor._terms))
     if factor == 1:
         return None
-    small, _ = _divmod_terms(terms, _terms(factor))
-    small_divisor, _ = _divmod_terms(_terms(divisor), _terms(factor))
+    small, _ = divmod_terms(terms, terms_of(factor))
+    small_divisor, _ = divmod_terms(terms_of(divisor), terms_of(factor))
     return factor, _size(small), _size(small_divisor)
 
 
@@ -724,20 +510,10 @@ def _extremum(kind: Literal["min", "max"], sizes: Iterable[Size]) -> Size:
         raise ValueError(f"{kind} of no sizes")
     lows, highs = [lower_bound(size) for size in kept], [upper_bound(size) for size in kept]
     if kind == "min":
-        low, high = _least(lows), min((high for high in highs if high is not None), default=None)
+        low, high = least(lows), min((high for high in highs if high is not None), default=None)
     else:
-        low, high = max((low for low in lows if low is not None), default=None), _greatest(highs)
+        low, high = max((low for low in lows if low is not None), default=None), greatest(highs)
     return _dim_of(Atom(_call(kind, kept), kind, tuple(kept), low, high))
-
-
-def _least(bounds: list[int | None]) -> int | None:
-    known = [bound for bound in bounds if bound is not None]
-    return min(known) if len(known) == len(bounds) else None
-
-
-def _greatest(bounds: list[int | None]) -> int | None:
-    known = [bound for bound in bounds if bound is not None]
-    return max(known) if len(known) == len(bounds) else None
 
 
 # -- proofs -----------------------------------------------------------------------------------------
@@ -751,7 +527,7 @@ def _at_least(size: Size, bound: int) -> bool:
 def _lower(size: Size, depth: int) -> int | None:
     if isinstance(size, int):
         return size
-    total = _lower_by_term(size)
+    total = lower_by_term(size._terms)
     if total is not None or depth == 0:
         return total
     # Term by term there is no bound. Terms may cancel once an atom is replaced by what bounds it.
@@ -764,17 +540,6 @@ def _lower(size: Size, depth: int) -> int | None:
     if any(atom.low and atom.kind == "symbol" for monomial in size._terms for atom, _ in monomial):
         return _lower(_rebuild(size, _above_minimum), 0)
     return None
-
-
-def _lower_by_term(size: Dim) -> int | None:
-    total = 0
-    for monomial, coefficient in size._terms.items():
-        low, high = _monomial_bounds(monomial)
-        bound = low if coefficient > 0 else high
-        if bound is None:
-            return None
-        total += coefficient * bound
-    return total
 
 
 def _above_minimum(atom: Atom) -> Size:
@@ -800,20 +565,7 @@ def _lower_without(atom: Atom, coefficient: int, rest: Size, depth: int) -> int 
     lows = [_lower(rest + coefficient * arg, depth) for arg in atom.args]
     if atom.kind == ("max" if coefficient > 0 else "min"):
         return max((low for low in lows if low is not None), default=None)
-    return _least(lows)
-
-
-def _monomial_bounds(monomial: Monomial) -> tuple[int | None, int | None]:
-    low: int | None = 1
-    high: int | None = 1
-    for atom, power in monomial:
-        if atom.low is None or atom.low < 0:
-            if len(monomial) == 1 and power == 1:
-                return atom.low, atom.high
-            return (0 if all(p % 2 == 0 for _, p in monomial) else None), None
-        low = cast(int, low) * atom.low**power
-        high = None if high is None or atom.high is None else high * atom.high**power
-    return low, high
+    return least(lows)
 
 
 def _unify(size: Size) -> Size:
@@ -834,7 +586,7 @@ def _unify_atom(atom: Atom) -> Size | None:
         x, k = inner.args[0], inner.args[1]
         whole, other = _split(-x - 1, k)
         # Both have the same monomials, but perhaps for the constant.
-        order = sorted(_terms(x).keys() | {()}, key=_order)
-        if [_terms(other).get(m, 0) for m in order] < [_terms(x).get(m, 0) for m in order]:
+        order = sorted(terms_of(x).keys() | {()}, key=rank)
+        if [terms_of(other).get(m, 0) for m in order] < [terms_of(x).get(m, 0) for m in order]:
             quotient = -1 - whole - _floordiv(other, k)
     return quotient if atom.kind == "floordiv" else numerator - divisor * quotient
