@@ -128,3 +128,18 @@ def test_a_number_as_a_tensor():
     tensors = [x, *(t for layer in past.layers for t in (layer.keys, layer.values, layer.steps))]
     got = session.run(None, {name: t.numpy() for name, t in zip(inputs, tensors)})
     np.testing.assert_allclose(got[0], Decoder()(x, past)[0].numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_names_of_collected_arguments():
+    """`**kwargs` hands on to another function: its arguments go by their own names."""
+
+    class Outer(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = Decoder()
+
+        def forward(self, x, **kwargs):
+            return self.inner(x, **kwargs)
+
+    result = onnxport.export(Outer(), (), kwargs={"x": torch.randn(2, 3, 4), "past": cache(2, 5)}, dynamic_axes=AXES)
+    assert [i.name for i in result.model_proto.graph.input] == ["x", *NAMES]

@@ -106,7 +106,13 @@ def flatten(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Argume
         signature = None
     arguments = bind(forward, args, kwargs) if signature is not None else {f"input_{i}": a for i, a in enumerate(args)}
     flat = Arguments(parameters=list(arguments))
-    builders = {name: _flatten(value, name, flat) for name, value in arguments.items()}
+    collected = (
+        {n for n, p in signature.parameters.items() if p.kind is p.VAR_KEYWORD} if signature is not None else set()
+    )
+    builders = {
+        name: _flatten_named(value, flat) if name in collected else _flatten(value, name, flat)
+        for name, value in arguments.items()
+    }
 
     def rebuild(tensors: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         values = {name: build(tensors) for name, build in builders.items()}
@@ -158,6 +164,12 @@ def _flatten(value: Any, name: str, flat: Arguments) -> Builder:
     children, spec = pytree.tree_flatten_with_path(value, is_leaf=lambda v: v is not value)
     parts = [_flatten(child, name + _path(path), flat) for path, child in children]
     return lambda tensors: pytree.tree_unflatten([part(tensors) for part in parts], spec)
+
+
+def _flatten_named(value: dict[str, Any], flat: Arguments) -> Builder:
+    """What `**kwargs` collects goes by its own names."""
+    parts = {key: _flatten(child, key, flat) for key, child in value.items()}
+    return lambda tensors: {key: part(tensors) for key, part in parts.items()}
 
 
 def _flatten_mapping(value: Mapping[str, Any], name: str, flat: Arguments) -> Builder:

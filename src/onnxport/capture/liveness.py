@@ -24,6 +24,7 @@ from ..program.ir import Block, Conversion
 from .comparison import Difference, Site, compare, same_text, takes_pieces
 from .expressions import Expression, candidates, integer, separating_size
 from .graph import INNER
+from .sums import keeping_sum
 
 # Traces at further sizes that are made to tell expressions apart.
 _TRIALS = 4
@@ -191,6 +192,7 @@ class _Trials:
         self.failure = ""
 
     def at(self, sizes: dict[str, int]) -> _Trial | None:
+        sizes = keeping_sum(self.sizes, sizes)
         recording = self.retrace(sizes)
         if isinstance(recording, Exception):
             self.failure = self.failure or f"at {_listed(sizes)}: {_raised(recording)}"

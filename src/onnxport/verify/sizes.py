@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from ..capture.sums import keeping_sum
+
 Axes = Sequence[Mapping[int, str]]
 """For each input, the labels of its dynamic axes."""
 
@@ -39,7 +41,7 @@ def others(example: Mapping[str, int]) -> Iterator[dict[str, int]]:
         lambda size, i: 1,
     ]
     for step in steps:
-        made = {label: step(size, i) for i, (label, size) in enumerate(example.items())}
+        made = keeping_sum(example, {label: step(size, i) for i, (label, size) in enumerate(example.items())})
         if made not in tried:
             tried.append(made)
             yield made
