@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from ..errors import LoweringError
+from . import kernels
 from .builder import Builder
 from .registry import Lowering
 from .values import Tensor
@@ -83,7 +84,7 @@ def quantize(
 ) -> QTensor:
     """Rounded to the nearest (halves to even) and clipped to the range of the type."""
     stored = STORED[dtype]
-    native = stored != torch.int32 and g.opset >= (10 if axis is None else 13)
+    native = stored != torch.int32 and _has_kernel(g, "QuantizeLinear", axis)
     if native:
         integers = g.op("QuantizeLinear", x, scale, zero_point, axis=axis)
     else:
@@ -98,12 +99,17 @@ def quantize(
 
 def dequantize(g: Builder, q: QTensor) -> Tensor:
     """The floats that a quantized tensor stands for."""
-    if g.opset >= (10 if q.axis is None else 13):
+    if _has_kernel(g, "DequantizeLinear", q.axis):
         zero = None if q.integers.dtype == torch.int32 else q.zero_point
         if zero is not None or (q.zero_point.is_constant and not np.any(q.zero_point.data)):
             return g.op("DequantizeLinear", q.integers, q.scale, zero, axis=q.axis)
     zero_point = g.cast(_along(g, q.zero_point, q.axis, q.rank), torch.float32)
     return g.mul(g.sub(g.cast(q.integers, torch.float32), zero_point), _along(g, q.scale, q.axis, q.rank))
+
+
+def _has_kernel(g: Builder, op_type: str, axis: int | None) -> bool:
+    """Per channel since opset 13. onnxruntime 1.32 has none for opset 28: there it is spelled out."""
+    return g.opset >= (10 if axis is None else 13) and kernels.runs(op_type, g.opset)
 
 
 def _along(g: Builder, x: Tensor, axis: int | None, rank: int) -> Tensor:
