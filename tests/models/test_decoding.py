@@ -14,6 +14,9 @@ import onnxport
 
 transformers = pytest.importorskip("transformers", reason="the models come from transformers, which isn't installed")
 
+# Attention with grouped heads has a path of its own for single tokens, of equal results; the warning can't know that.
+pytestmark = pytest.mark.filterwarnings("ignore:.*may be wrong at small sizes:onnxport.errors.OnnxExporterWarning")
+
 SIZES: dict[str, Any] = {
     "vocab_size": 100,
     "hidden_size": 32,
