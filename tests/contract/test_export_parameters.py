@@ -100,7 +100,7 @@ def test_args_positional_dict_needs_an_empty_one_after_it():
             return x + d["k"]
 
     assert inputs(exported(Model(), (X, {"k": X}, {}))) == ["x", "d.k"]
-    with pytest.raises(TypeError, match=re.escape("put {} after one that is positional")):
+    with pytest.raises(TypeError, match=re.escape("put {} after it")):
         onnxport.export(Model(), (X, {"k": X}), io.BytesIO())
 
 
