@@ -22,8 +22,8 @@ from onnxport import dims as d
 from onnxport import dtypes
 from onnxport.dims import Dim, Size
 from onnxport.errors import LoweringError
-from onnxport.lower.shape_rules import RULES
 from onnxport.lower.shapes import infer
+from onnxport.lower.shapes.call import RULES
 from onnxport.lower.values import Tensor
 
 # -- the truth --------------------------------------------------------------------------------------

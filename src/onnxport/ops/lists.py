@@ -11,8 +11,8 @@ from ..dims import Dim, Size
 from ..errors import LoweringError
 from ..lower import listing
 from ..lower.builder import Builder
+from ..lower.control_flow.merge import Merger
 from ..lower.evaluator import Evaluator, special
-from ..lower.merge import Merger
 from ..lower.registry import sequence_lowering
 from ..lower.storage import Appending, Cell, OnlyAppends, Ref
 from ..lower.values import MISSING, Sequence, Tensor

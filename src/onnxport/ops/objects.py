@@ -9,8 +9,8 @@ import torch
 from ..dims import Dim, Size
 from ..errors import LoweringError, warn
 from ..lower.builder import Builder
+from ..lower.control_flow.merge import number_kind
 from ..lower.evaluator import Evaluator
-from ..lower.merge import number_kind
 from ..lower.registry import lowering
 from ..lower.storage import Cell, Ref
 from ..lower.values import UNINITIALIZED, Maybe, Scalar, Sequence, Tensor, Unclear, describe

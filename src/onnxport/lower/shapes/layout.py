@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..dims import Size, exact_div, known_eq, known_ge, known_lt, maximum, minimum, product
-from ..dtypes import from_numpy
-from .shape_rules import Call, Type, as_int, ceil_div, rule
+from ...dims import Size, exact_div, known_eq, known_ge, known_lt, maximum, minimum, product
+from ...dtypes import from_numpy
+from .call import Call, Type, as_int, ceil_div, rule
 
 _UNBOUNDED = 2**31 - 1  # from here on, a slice's bound means "to the end"
 

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ..errors import LoweringError
-from ..program import Block, Node
+from ...errors import LoweringError
+from ...program import Block, Node
+from ..evaluator import special
+from ..scope import Scope
+from ..storage import Appending, Cell, OnlyAppends, Ref
+from ..values import MISSING, Sequence, Tensor
 from .bodies import Frame, Raises, append, body_graph, content_of, frame, leave, require_for, value_of, warn_of_raise
-from .evaluator import special
 from .merge import Arrived, Fixed, Merger, Packed, Snapshot, Template, TensorSlot, number_kind, start
-from .scope import Scope
-from .storage import Appending, Cell, OnlyAppends, Ref
-from .values import MISSING, Sequence, Tensor
 
 if TYPE_CHECKING:
-    from .evaluator import Evaluator
+    from ..evaluator import Evaluator
 
 # Loops are unrolled up to this many iterations, and this many nodes in all.
 UNROLL_ITERATIONS = 64

@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 import torch
 
-from ..dims import Size, known_ge, minimum, product
-from .shape_rules import Call, Dims, Type, ceil_div, rule
+from ...dims import Size, known_ge, minimum, product
+from .call import Call, Dims, Type, ceil_div, rule
 
 
 class Windows:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from ..dims import Size
-from .shape_rules import Call, Dims, Type, as_int, rule
+from ...dims import Size
+from .call import Call, Dims, Type, as_int, rule
 
 # -- gather -----------------------------------------------------------------------------------------
 

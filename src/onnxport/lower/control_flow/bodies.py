@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import onnx_ir as ir
 
-from ..errors import LoweringError, warn
-from ..program import Block, Node
-from .finish import drop, prune
+from ...errors import LoweringError, warn
+from ...program import Block, Node
+from ..finish import drop, prune
+from ..scope import Scope
+from ..storage import Cell, Journal, Ref
+from ..values import Sequence, Tensor, Unclear
 from .merge import Merger, Snapshot, Template
-from .scope import Scope
-from .storage import Cell, Journal, Ref
-from .values import Sequence, Tensor, Unclear
 
 if TYPE_CHECKING:
-    from .evaluator import Evaluator
+    from ..evaluator import Evaluator
 
 
 @dataclass

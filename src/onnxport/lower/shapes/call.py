@@ -12,10 +12,10 @@ from typing import Any, TypeAlias
 
 import torch
 
-from ..dims import Dim, Size, broadcast
-from ..dtypes import from_onnx
-from ..errors import LoweringError
-from .values import Tensor
+from ...dims import Dim, Size, broadcast
+from ...dtypes import from_onnx
+from ...errors import LoweringError
+from ..values import Tensor
 
 Dims: TypeAlias = "tuple[Size, ...] | None"  # None: not even their number is known
 Type: TypeAlias = tuple[torch.dtype, Dims]

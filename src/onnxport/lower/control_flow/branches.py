@@ -1,14 +1,4 @@
-"""`prim::If` and `prim::Loop`: decided or unrolled at export where they can be, else ONNX If and Loop.
-
-static condition        the branch taken, in place
-one branch raises       the other one, with a warning: the exported model doesn't check
-dynamic condition       If: each branch in a scope of its own; the results, and what a branch wrote of older
-                        tensors and lists, are outputs, joined by `merge`
-
-short static loop       its iterations, in place
-other loops             Loop: the body is evaluated until its templates don't widen any more. What isn't the same
-                        in all iterations is carried; a list that is only appended to is a scan output
-"""
+"""`prim::If` and `prim::RaiseException`: the branch taken, or an ONNX If of both. See `control_flow`."""
 
 from __future__ import annotations
 
@@ -17,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import onnx_ir as ir
 import torch
 
-from ..program import Node
-from . import loops
+from ...program import Node
+from ..evaluator import special
+from ..storage import Appending, Cell, OnlyAppends, Ref
+from ..values import MISSING, Scalar, Tensor
 from .bodies import (
     Frame,
     Raises,
@@ -33,13 +25,10 @@ from .bodies import (
     value_of,
     warn_of_raise,
 )
-from .evaluator import special
 from .merge import Arrived, Merger, Packed, Template, TensorSlot, start
-from .storage import Appending, Cell, OnlyAppends, Ref
-from .values import MISSING, Scalar, Tensor
 
 if TYPE_CHECKING:
-    from .evaluator import Evaluator
+    from ..evaluator import Evaluator
 
 
 @special("prim::If")
@@ -163,6 +152,3 @@ def raise_exception(ev: Evaluator, node: Node) -> None:
     """RaiseException(str msg, str? cls=None) -> ()"""
     message = ev.resolved(ev.operand(node.inputs[0]))
     raise Raises(f"the model raises here for every input of these types and sizes: {message}")
-
-
-__all__ = ["loops"]

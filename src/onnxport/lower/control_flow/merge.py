@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any, Union
 import onnx_ir as ir
 import torch
 
-from .. import dims as sizes
-from ..dims import Dim, Size
-from ..dtypes import real_of, to_onnx
-from ..errors import LoweringError
-from . import listing
-from .storage import Appending, Cell, Link, Ref
-from .values import MISSING, UNINITIALIZED, Maybe, Scalar, Sequence, Tensor, Unclear, describe
+from ... import dims as sizes
+from ...dims import Dim, Size
+from ...dtypes import real_of, to_onnx
+from ...errors import LoweringError
+from .. import listing
+from ..storage import Appending, Cell, Link, Ref
+from ..values import MISSING, UNINITIALIZED, Maybe, Scalar, Sequence, Tensor, Unclear, describe
 
 if TYPE_CHECKING:
-    from .evaluator import Evaluator
+    from ..evaluator import Evaluator
 
 NUMBER_DTYPES = {bool: torch.bool, int: torch.int64, float: torch.float64}
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from ..dims import Dim, Size
-from .shape_rules import Call, Dims, Type, rule
+from ...dims import Dim, Size
+from .call import Call, Dims, Type, rule
 
 # -- products ---------------------------------------------------------------------------------------
 

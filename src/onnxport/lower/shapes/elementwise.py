@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from ..dims import Size
-from ..dtypes import from_onnx
-from .shape_rules import Call, Type, rule
+from ...dims import Size
+from ...dtypes import from_onnx
+from .call import Call, Type, rule
 
 
 @rule(

@@ -1,6 +1,6 @@
 """Types of the outputs of ONNX ops: element type and dims, before the node exists.
 
-The rules are in `shape_rules_*.py`; ops without one go through `onnx`'s own inference, which is some ten
+The rules are in the files beside this one; ops without one go through `onnx`'s own inference, which is some ten
 times slower and drops expressions in dims. A size that depends on the content of tensors becomes a fresh
 `Dim`.
 """
@@ -12,17 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ..dims import Dim, Size
-from ..dtypes import from_onnx, to_onnx
-from . import (  # noqa: F401  they fill the registry
-    shape_rules_elementwise,
-    shape_rules_index,
-    shape_rules_layout,
-    shape_rules_matmul,
-    shape_rules_spatial,
-)
-from .shape_rules import RULES, Call, Type
-from .values import Tensor
+from ...dims import Dim, Size
+from ...dtypes import from_onnx, to_onnx
+from ..values import Tensor
+from . import elementwise, indexing, layout, matmul, spatial  # noqa: F401  (they fill the registry)
+from .call import RULES, Call, Type
 
 if TYPE_CHECKING:
     import onnx
