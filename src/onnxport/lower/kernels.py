@@ -143,12 +143,6 @@ def casts_back(name: str, opset: int, outputs: int) -> tuple[int | None, ...]:
     return tuple(row.inputs.index(p) if p in row.inputs and p != "-" else None for p in formals)
 
 
-def produces(name: str, opset: int, dtype: torch.dtype) -> bool:
-    """Whether an operator whose output type is an attribute (EyeLike, for one) can make this one."""
-    row = _row(name, opset)
-    return row is None or any(_LETTER_OF.get(dtype, "-") in box.get(row.outputs[0], "") for box in row.boxes)
-
-
 def runs(name: str, opset: int) -> bool:
     """Whether onnxruntime has a kernel for any type; else the table holds what the schema allows."""
     row = _row(name, opset)
