@@ -106,7 +106,8 @@ def check(name: str, opset: int, folder: str | None) -> dict[str, Any]:
 
 def first_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {' | '.join(lines[:3])}"[:400]
+    text = f"{type(error).__name__}: {' | '.join(lines[:3])}"
+    return re.sub(r"(?<![\w/])/\S+/(?=\S)", "", text)[:400]  # without the folders of this machine
 
 
 def child(name: str, options: argparse.Namespace, connection: Any) -> None:
