@@ -59,10 +59,10 @@ def shrink(config: Any, changes: dict[str, Any] | None = None) -> Any:
         if not (present or forced):
             continue
         old = getattr(config, name, None)
-        fits = old is not None and type(old) in (type(small), int, float) and not (isinstance(old, list) != isinstance(small, list))
+        fits = old is not None and type(old) in (type(small), int, float) and isinstance(old, list) == isinstance(small, list)
         if isinstance(old, bool) != isinstance(small, bool) and not forced:
             continue
-        if forced or fits or name.endswith("token_id") and not isinstance(old, (list, bool)):
+        if forced or fits or (name.endswith("token_id") and not isinstance(old, (list, bool))):
             if name in ("num_key_value_heads", "head_dim") and old is None and not forced:
                 continue
             try:
