@@ -97,6 +97,19 @@ def if_small(x):
     return x.sum(0)
 
 
+def one_of_two(x):
+    return x * 2 if x.shape[0] < 8 else x * 3  # frozen
+
+
+def one_of_two_by_int(x):
+    return x * (2 if int(x.shape[0]) < 6 else 3)  # frozen
+
+
+def one_of_three(x):
+    n = int(x.shape[0])
+    return x * (1 if n < 6 else 2 if n < 9 else 3)  # frozen
+
+
 def if_one(x):
     return x.squeeze(0) if x.shape[0] == 1 else x * 2  # frozen
 
@@ -122,8 +135,8 @@ def listed(x):
     return x + torch.tensor(torch.arange(x.shape[0]).tolist())[:, None]  # frozen
 
 
-def tensor_of_list(x):
-    return x * torch.tensor([x.shape[0], 2, 3])  # frozen
+def array_of_sizes(x):
+    return x * torch.from_numpy(np.array([int(x.shape[0]), 2, 3]))  # frozen
 
 
 def tensor_of_float(x):
@@ -202,8 +215,8 @@ class Outer(nn.Module):
 
 FROZEN = [
     range_loop, comprehension, iteration, enumeration, zipped, unbound, split_loop, split_in_blocks, chunks_by_size,
-    last_of_pieces, while_loop, if_on_size, if_far_away, if_even, if_small, if_one, dispatch, from_numpy, numpy_mask,
-    numpy_arithmetic, listed, tensor_of_list, tensor_of_float, square_root, logarithm, as_float, reciprocal_of_int,
+    last_of_pieces, while_loop, if_on_size, if_far_away, if_even, if_small, one_of_two, one_of_two_by_int, one_of_three, if_one, dispatch, from_numpy, numpy_mask,
+    numpy_arithmetic, listed, array_of_sizes, tensor_of_float, square_root, logarithm, as_float, reciprocal_of_int,
     squared_int, triangle_of_int, formatted, scale_of_number, pad_value, ignored, pairs, Attribute(), Outer(),
 ]  # fmt: skip
 

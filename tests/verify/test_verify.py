@@ -96,7 +96,7 @@ def test_python_code_that_depends_on_the_size() -> None:
             return x * 2 if x.shape[0] < 4 else x * 3
 
     with pytest.raises(VerificationError, match="Python code depends on the sizes") as caught:
-        onnxport.export(Branch(), X, None, dynamic_axes=DYNAMIC).verify()
+        onnxport.export(Branch(), X, None, dynamic_axes=DYNAMIC, check_axes=False).verify()
     assert [c.ok for c in caught.value.report.checks] == [True, True, False]
 
 

@@ -51,9 +51,8 @@ def candidates(observed: Sequence[tuple[Mapping[str, int], int]]) -> list[Expres
         if len(points) < 2 or any(points[s[label]] != v for s, v in observed):
             continue
         options = [*_linear(label, size, value, points), *_quotients(label, size, value)]
-        confirmed = len(points) > 2
         kept = [e for e in options if all(e.at(n) == v for n, v in points.items())]
-        found += [dataclasses.replace(e, confirmed=confirmed) for e in kept]
+        found += [dataclasses.replace(e, confirmed=_is_confirmed(e, size, points)) for e in kept]
     by_size: dict[Size, Expression] = {}
     for expression in found:
         by_size.setdefault(expression.size(), expression)
@@ -63,6 +62,13 @@ def candidates(observed: Sequence[tuple[Mapping[str, int], int]]) -> list[Expres
         plain = [e for e in linear if e.offset == 0]
         return plain if len(linear) > 1 and len(plain) == 1 else linear
     return distinct
+
+
+def _is_confirmed(expression: Expression, size: int, points: Mapping[int, int]) -> bool:
+    """Whether no choice between a few numbers, as an `if` makes it, could be taken for the expression."""
+    if expression.divisor == 1:
+        return len(points) > 2
+    return len(points) > 3 and len(set(points.values())) > 2 and max(points) >= 2 * size
 
 
 def _linear(label: str, size: int, value: int, points: Mapping[int, int]) -> list[Expression]:
@@ -82,7 +88,12 @@ def _quotients(label: str, size: int, value: int) -> list[Expression]:
 
 
 def separating_size(size: int, groups: Sequence[Sequence[Expression]], seen: Container[int]) -> int:
-    """A size not seen yet at which expressions of one group give as many different numbers as possible."""
+    """A size not seen yet at which expressions of one group give as many different numbers as possible.
+
+    Where each group has one expression left, sizes that lie apart, which confirm it.
+    """
+    if all(len(group) < 2 for group in groups):
+        return next((n for n in (2 * size + 3, 1, size + 3, 2 * size, 2) if n not in seen), size)
 
     def score(n: int) -> tuple[int, int]:
         return sum(len({e.at(n) for e in group}) for group in groups), -abs(n - size) + (n > size)

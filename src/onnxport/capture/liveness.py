@@ -27,7 +27,7 @@ from .graph import INNER
 from .sums import keeping_sum
 
 # Traces at further sizes that are made to tell expressions apart.
-_TRIALS = 4
+_TRIALS = 6
 # A program that compares sizes with a number is tried beyond it, up to so many times the example's size.
 _GROWTH = 8
 _COST = 32  # times the example's run, in all: convolutions and attention at large sizes take minutes
