@@ -2,8 +2,6 @@ import pytest
 import torch
 from tests.harness import LATEST, b8, case, cases, check, f16, f32, f64, i32, i64, operators, u8
 
-from onnxport.errors import LoweringError
-
 INF, NAN = float("inf"), float("nan")
 NM = {0: "n", 1: "m"}
 
@@ -130,11 +128,6 @@ NORMS = [
 @cases(NORMS, opsets=(7, 13, 18, LATEST))
 def test_norms(case, frontend, opset):
     check(case, frontend, opset)
-
-
-def test_singular_values_are_refused():
-    with pytest.raises(LoweringError, match="singular values"):
-        check(case("nuclear", lambda a: torch.linalg.matrix_norm(a, "nuc"), f32(3, 4)))
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,8 @@ ANTIALIASED = [
 def test_nearest_by_whole_factors(case, frontend, opset):
     model = check(case, frontend, opset)
     expected = [] if case.name == "same" else ["Resize"] if opset >= 10 else ["Upsample"]
+    if opset < 10 and case.name in ("double", "bytes"):
+        expected = ["Gather"]  # onnxruntime has no kernel of Upsample for these types
     assert [op for op in operators(model) if op in ("Gather", "Resize", "Upsample")][-1:] == expected
 
 
