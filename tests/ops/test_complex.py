@@ -58,6 +58,7 @@ MORE = [
     case(
         "from_real", lambda x: (x.cfloat(), x.to(torch.complex128), torch.view_as_real(x.chalf())), f32(2, 3), dynamic=N
     ),
+    case("to_device", lambda x: (x.to("cpu") * 2j, x.to(torch.complex128).to("cpu")), c64(2, 3), dynamic=N),
     case("from_int", lambda x: x.to(torch.complex64) * 2j, i64(2, 3)),
     case("pad", lambda x: torch.nn.functional.pad(x, (1, 2), value=1.5), c64(2, 3), dynamic=N),
     case("pad_reflect", lambda x: torch.nn.functional.pad(x, (1, 2), mode="reflect"), c64(2, 3)),

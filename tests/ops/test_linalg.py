@@ -40,6 +40,8 @@ CASES = [
     case("lu_solve_adjoint", lambda a, b: linalg.lu_solve(*linalg.lu_factor(a), b, adjoint=True), f64(4, 4), f64(4, 2)),
     case("triangular", lambda a, b: linalg.solve_triangular(a, b, upper=True), f64(2, 4, 4, low=0.5), f64(2, 4, 2)),
     case("triangular_lower", lambda a, b: linalg.solve_triangular(a, b, upper=False, unitriangular=True), f64(4, 4), f64(4, 2)),
+    case("triangular_large", lambda a, b: linalg.solve_triangular(a / 8, b, upper=False, unitriangular=True), f64(2, 70, 70), f64(2, 70, 2), dynamic={0: {0: "n"}, 1: {0: "n"}}),
+    case("triangular_large_upper", lambda a, b: linalg.solve_triangular(a / 8 + 2 * torch.eye(64), b, upper=True), f32(64, 64), f32(3, 64, 2)),
     case("triangular_right", lambda a, b: linalg.solve_triangular(a, b, upper=False, left=False), f64(4, 4, low=0.5), f64(2, 4)),
     case("cholesky", linalg.cholesky, _definite(2), dynamic={0: "n"}, others=[(_definite(3),)]),
     case("cholesky_upper", lambda a: linalg.cholesky(a, upper=True), _definite(n=4)),

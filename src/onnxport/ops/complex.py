@@ -97,20 +97,19 @@ def angle(g: Builder, self: Tensor) -> Tensor:
     return made
 
 
-@complex_lowering(
-    "aten::to.dtype", "aten::to.other", "aten::to.device", "aten::to.dtype_layout", "aten::_to_copy", "aten::type_as"
-)
-def to(g: Builder, self: Any, *rest: Any) -> Tensor:
+@complex_lowering("aten::to.dtype", "aten::to.other", "aten::to.dtype_layout", "aten::_to_copy", "aten::type_as")
+def to(g: Builder, self: Any, like: Any = None, *_: Any) -> Tensor:
     """to.dtype(Tensor(a) self, ScalarType dtype, ...) -> Tensor(a)"""
-    target = self.dtype
-    for value in rest[:2]:
-        if isinstance(value, Tensor):
-            target = value.dtype
-        elif isinstance(value, int) and not isinstance(value, bool):
-            target = from_scalar_type(value)
+    target = self.dtype if like is None else like.dtype if isinstance(like, Tensor) else from_scalar_type(like)
     if target.is_complex:
         return join(g, *[g.cast(x, real_of(target)) for x in both(g, self)])
     return g.cast(both(g, self)[0], target)  # the imaginary part is dropped, as PyTorch does
+
+
+@complex_lowering("aten::to.device")
+def to_device(g: Builder, self: Any, device: Any, dtype: int, *_: Any) -> Tensor:
+    """to.device(Tensor(a) self, Device device, ScalarType dtype, ...) -> Tensor(a)"""
+    return to(g, self, dtype)
 
 
 @lowering("aten::real", "aten::conj_physical", "aten::_conj_physical")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 
 from ..dims import Size, broadcast, known_eq, product
@@ -231,6 +232,8 @@ def _eye_of(g: Builder, rows: int, columns: int, dtype: torch.dtype) -> Tensor:
 
 def _solved(g: Builder, a: Tensor, b: Tensor, *, upper: bool, unit: bool = False) -> Tensor:
     """Triangular `a @ x = b` row by row; a is `[batch, n, n]`, b is `[batch, n, k]`."""
+    if isinstance(a.shape[1], int) and a.shape[1] > LIMIT:
+        return g.matmul(_inverse_by_blocks(g, a, a.shape[1], upper=upper, unit=unit), b)
     n, _ = _order(a)
     found: dict[int, Tensor] = {}
     for k in reversed(range(n)) if upper else range(n):
@@ -242,6 +245,26 @@ def _solved(g: Builder, a: Tensor, b: Tensor, *, upper: bool, unit: bool = False
             right = g.sub(right, g.matmul(part, known))
         found[k] = right if unit else g.div(right, _part(g, row, 2, k, k + 1))
     return g.concat([found[i] for i in range(n)], 1) if n else b
+
+
+def _inverse_by_blocks(g: Builder, a: Tensor, n: int, *, upper: bool, unit: bool) -> Tensor:
+    """The inverse of a large triangular matrix: of its diagonal, of blocks of 2 on it, of 4, and so on.
+
+    [[A, 0], [C, B]]^-1 = [[A^-1, 0], [-B^-1 C A^-1, B^-1]], for all blocks of a size at once.
+    """
+    eye = np.eye(n)
+    result = g.const(eye, a.dtype)
+    if not unit:
+        result = g.div(result, g.where(g.const(eye == 1, torch.bool), a, 1))
+    place = np.arange(n)
+    size = 1
+    while size < n:
+        block = place // size
+        below = (block[:, None] == block[None, :] + 1) & (block[:, None] % 2 == 1)
+        corner = g.where(g.const(below.T if upper else below, torch.bool), a, 0)
+        result = g.sub(result, g.matmul(g.matmul(result, corner), result))
+        size *= 2
+    return result
 
 
 def _matched(g: Builder, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, list[Size]]:
