@@ -193,3 +193,40 @@ def test_values_within_transformed_functions_are_refused():
 
     with pytest.raises(LoweringError, match="transforms functions"):
         onnxport.export(Data(), (torch.randn(2, 3),))
+
+
+class Sizes(nn.Module):
+    def forward(self, x):
+        h, w = x.shape
+        torch._check(h >= 1)
+        scale = torch.tensor([w, h]), torch.as_tensor([[h, 2], [w, 0.5]]), torch.tensor((h * 2, 1), dtype=torch.float32)
+        return *scale, x.new(h, w).fill_(1), x.new(3).zero_()
+
+
+def test_sizes_in_tensors_and_checks_stay_live():
+    model, names = Sizes(), {"x": {0: "h", 1: "w"}}
+    result = onnxport.export(model, (torch.randn(2, 3),), input_names=["x"], dynamic_axes=names, strict=True)
+    x = torch.randn(5, 4)
+    for actual, expected in zip(result(x), model(x), strict=True):
+        assert actual.dtype == expected.dtype
+        assert torch.equal(actual, expected)
+
+
+def test_axes_that_torch_export_found_static_are_static():
+    class Halves(nn.Module):
+        def forward(self, x):
+            return x.view(-1, 6) if x.shape[1] == 6 else x
+
+    auto = torch.export.Dim.AUTO
+    program = torch.export.export(Halves(), (torch.randn(2, 6),), dynamic_shapes=({0: auto, 1: auto},))
+    shape = onnxport.export(program).model.graph.inputs[0].shape
+    assert shape[1] == 6
+    assert not isinstance(shape[0], int)
+
+
+def test_known_arguments_that_depend_on_the_run():
+    def mean(x: torch.Tensor, dim: int):
+        return x.mean(dim)
+
+    with pytest.raises(LoweringError, match=r"(?s)aten::mean.*has to be known at export"):
+        onnxport.export(torch.jit.script(mean), (torch.randn(2, 3), 1))

@@ -112,8 +112,8 @@ def _input(value: Value, node: torch.fx.Node) -> Input:
         return Input(value, node.name, example if isinstance(example, (bool, int, float)) else _hint(example))
     axes: dict[int, str] = {}
     for axis, size in enumerate(example.shape):
-        if not isinstance(size, int):
-            text = str(size)
+        text = str(size)  # that of a number too, where torch.export found that an axis can't be dynamic
+        if not isinstance(size, int) and not text.isdigit():
             plain = text.isidentifier()
             axes[axis] = text if plain else f"{node.name}_dim_{axis}"
     sizes = [_hint(size) for size in example.shape]

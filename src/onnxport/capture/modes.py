@@ -90,6 +90,47 @@ def _is_scalar(args: tuple[Any, ...], position: int) -> bool:
     return len(args) > position and isinstance(args[position], torch.Tensor) and not args[position].dim()
 
 
+def _tensor_of(function: Function) -> Function:
+    """`torch.tensor([h, w])` keeps numbers; sizes among them stay live where they are stacked."""
+
+    def tensor(data: Any, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(data, (list, tuple)) or not _has_sizes(data):
+            return function(data, *args, **kwargs)
+        floats = any(isinstance(x, float) for x in _numbers(data))
+        dtype = kwargs.get("dtype") or (torch.get_default_dtype() if floats else torch.int64)
+        return _stacked(data, dtype)
+
+    return tensor
+
+
+def _numbers(data: Any) -> list[Any]:
+    return [x for row in data for x in _numbers(row)] if isinstance(data, (list, tuple)) else [data]
+
+
+def _has_sizes(data: Any) -> bool:
+    numbers = _numbers(data)
+    kinds = {x.__class__ for x in numbers}
+    if torch.Tensor not in kinds or not kinds <= {torch.Tensor, int, float}:
+        return False
+    return all(is_size(x) for x in numbers if isinstance(x, torch.Tensor))
+
+
+def _stacked(data: Any, dtype: torch.dtype) -> torch.Tensor:
+    if isinstance(data, (list, tuple)):
+        return torch.stack([_stacked(x, dtype) for x in data])
+    return data.to(dtype) if isinstance(data, torch.Tensor) else torch.tensor(data, dtype=dtype)
+
+
+def _new(tensor: torch.Tensor, *size: Any, **kwargs: Any) -> torch.Tensor:
+    """`x.new(h, w)` keeps numbers."""
+    sizes = (
+        len(size) > 0
+        and not kwargs
+        and all(x.__class__ is int or (isinstance(x, torch.Tensor) and is_size(x)) for x in size)
+    )
+    return tensor.new_empty(size) if sizes else tensor.new(*size, **kwargs)  # type: ignore[no-untyped-call]
+
+
 def _fill(input: torch.Tensor, value: Any) -> torch.Tensor:
     """`torch.fill` is recorded as a `full_like` that no schema fits."""
     return input.clone().fill_(value)
@@ -113,6 +154,9 @@ _INSTEAD: dict[Function, Function] = {
     **{function: _listed(function, count) for function, count in _LISTS.items()},
     **{function: _split(function) for function in (torch.split, torch.Tensor.split)},
     torch.fill: _fill,
+    torch.tensor: _tensor_of(torch.tensor),
+    torch.as_tensor: _tensor_of(torch.as_tensor),
+    torch.Tensor.new: _new,
     torch.Tensor.view: _view,
 }
 

@@ -8,6 +8,7 @@ import functools
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
+from unittest import mock
 
 import torch
 
@@ -41,7 +42,8 @@ _ARITHMETIC = {
 @shared
 @contextlib.contextmanager
 def number_functions() -> Iterator[None]:
-    """Let `math.ceil`, `math.floor`, `math.trunc`, `round`, `divmod`, `min` and `max` compute with sizes, as `//` does.
+    """Let `math.ceil`, `math.floor`, `math.trunc`, `round`, `divmod`, `min` and `max` compute with sizes, as `//` does;
+    and `torch._check` take conditions on them.
 
     Tensors don't have the methods behind the former, so that Python would turn the size into a float, or raise; of
     the latter it would keep the one that is the least or greatest in the example.
@@ -69,11 +71,24 @@ def number_functions() -> Iterator[None]:
     extrema: Any = builtins
     extrema.min, extrema.max = _extremum(min, torch.minimum), _extremum(max, torch.maximum)
     try:
-        yield
+        with mock.patch.object(torch, "_check_with", _checked(torch._check_with)):
+            yield
     finally:
         extrema.min, extrema.max = plain
         for name in added:
             delattr(torch.Tensor, name)
+
+
+def _checked(check: Callable[..., None]) -> Callable[..., None]:
+    """What `torch._check` and its like call, for conditions on sizes too: it wants a Python bool."""
+
+    def check_with(error_type: Any, condition: Any, message: Any) -> None:
+        if isinstance(condition, torch.Tensor):
+            with torch._C.DisableTorchFunction():  # decides nothing: where it fails, the run ends
+                condition = bool(condition)
+        check(error_type, condition, message)
+
+    return check_with
 
 
 def _extremum(plain: Callable[..., Any], of_two: Callable[..., torch.Tensor]) -> Callable[..., Any]:

@@ -16,6 +16,7 @@ from ..dims import Size
 from ..errors import LoweringError
 from ..program import Node, Value
 from .builder import Builder
+from .complex import both, join
 from .emit import INT64_MAX
 from .storage import Cell, Ref, Step
 from .values import Tensor
@@ -105,6 +106,8 @@ def step(
     special = _INVERSES.get(name) if output is None else _INVERSES.get(f"{name}[]")
 
     def inverse(base: Tensor, new: Tensor) -> Tensor:
+        if base.is_complex and new.is_complex:
+            return join(g, *(inverse(a, b) for a, b in zip(both(g, base), both(g, new))))
         if special is not None:
             return special(g, base, new, *rest) if output is None else special(g, base, new, output, *rest)
         return by_position(g, base, new, forward, name)

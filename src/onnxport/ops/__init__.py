@@ -56,6 +56,7 @@ from . import (
     statistics,
     strings,
     vision,
+    window,
 )
 
 __all__ = [
@@ -114,4 +115,5 @@ __all__ = [
     "statistics",
     "strings",
     "vision",
+    "window",
 ]

@@ -197,6 +197,36 @@ def matmul(g: Builder, self: Tensor, other: Tensor) -> Tensor:
     return _product(g, self, other, g.matmul)
 
 
+@complex_lowering("aten::copy")
+def copy(g: Builder, self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+    """copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor"""
+    if not self.is_complex:
+        raise LoweringError("writes complex numbers to a real tensor; take their real part")
+    kind = real_of(self.dtype)
+    return join(g, *(g.expand(g.cast(part, kind), self.shape) for part in both(g, src, self.dtype)))
+
+
+@complex_lowering("aten::fill", "aten::fill.Tensor")
+def fill(g: Builder, self: Tensor, value: Any) -> Tensor:
+    """fill.Tensor(Tensor self, Tensor value) -> Tensor"""
+    return copy(g, self, value)
+
+
+@complex_lowering("aten::einsum")
+def einsum(g: Builder, equation: str, tensors: list[Tensor], path: list[int] | None = None) -> Tensor:
+    """einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor"""
+    lower = find("aten::einsum")
+    assert lower is not None
+    if len(tensors) > 2:
+        raise LoweringError("einsum of more than two complex tensors; contract two at a time")
+    parts = [both(g, x) for x in tensors]
+    if len(parts) == 1:
+        return join(g, *(lower(g, equation, [part]) for part in parts[0]))
+    (a, b), (c, d) = parts
+    ac, bd, ad, bc = (lower(g, equation, list(pair)) for pair in ((a, c), (b, d), (a, d), (b, c)))
+    return join(g, g.sub(ac, bd), g.add(ad, bc))
+
+
 @complex_lowering("aten::div", "aten::divide", "aten::true_divide")
 def div(g: Builder, self: Any, other: Any) -> Tensor:
     """div.Tensor(Tensor self, Tensor other) -> Tensor"""
@@ -484,3 +514,18 @@ def isnan(g: Builder, self: Tensor) -> Tensor:
 def chalf(g: Builder, self: Tensor, memory_format: int | None = None) -> Tensor:
     """chalf(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor"""
     return g.cast(self, torch.complex32)
+
+
+def _made(name: str) -> Any:
+    """The lowering for real tensors: of its argument, it looks at sizes and dtype alone."""
+
+    def lower(g: Builder, *arguments: Any) -> Any:
+        function = find(name)
+        assert function is not None
+        return function(g, *arguments)
+
+    return lower
+
+
+for _name in ("ones_like", "full_like", "empty_like", "new_ones", "new_full", "new_empty"):
+    complex_lowering(f"aten::{_name}")(_made(f"aten::{_name}"))

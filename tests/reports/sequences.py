@@ -1,0 +1,759 @@
+"""Language, speech, recommendation, time series, policies."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from tests.reports.harness import program, reports
+
+TABLE, report = reports()
+PT = "https://github.com/pytorch/pytorch/issues/"
+BT = {0: {0: "b", 1: "t"}}
+
+
+def rows(d):
+    return lambda b, t: (torch.randn(b, t, d),)
+
+
+@report("https://github.com/ming024/FastSpeech2/issues/98")
+def length_regulator_with_buckets():
+    class Variance(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.bins = nn.Parameter(torch.linspace(-1, 1, 7), requires_grad=False)
+            self.embed = nn.Embedding(8, 4)
+            self.duration = nn.Linear(4, 1)
+
+        def forward(self, x, mask):
+            pitch = x.mean(-1)
+            x = x + self.embed(torch.bucketize(pitch, self.bins))
+            log_d = self.duration(x).squeeze(-1)
+            d = torch.clamp(torch.round(torch.exp(log_d) - 0.2) * 2, min=0).masked_fill(mask, 0).long()
+            d[:, 0] = d[:, 0].clamp(min=1)
+            lengths = d.sum(1)
+            ends = d.cumsum(1)
+            frames = torch.arange(lengths.max())
+            index = (frames[None, :, None] >= ends[:, None, :]).sum(-1).clamp(max=x.size(1) - 1)
+            spread = x.gather(1, index.unsqueeze(-1).expand(-1, -1, 4))
+            spread = spread * (frames[None] < lengths[:, None]).unsqueeze(-1)
+            return spread, lengths, torch.repeat_interleave(x[0], d[0], dim=0)
+
+    def inputs(b, t):
+        mask = torch.zeros(b, t, dtype=torch.bool)
+        mask[-1, -1] = True
+        return torch.randn(b, t, 4), mask
+
+    return program(Variance(), inputs, (2, 5), (3, 8), axes={0: {0: "b", 1: "t"}, 1: {0: "b", 1: "t"}})
+
+
+@report("https://github.com/jaywalnut310/vits/issues/41")
+def rational_quadratic_spline_inside_of_an_interval():
+    class Spline(nn.Module):
+        def forward(self, x, w, h, d):
+            tail, bins = 2.0, 5
+            inside = (x >= -tail) & (x <= tail)
+            out = torch.zeros_like(x)
+            d = F.pad(d, pad=(1, 1))
+            constant = math.log(math.exp(1 - 1e-3) - 1)
+            d[..., 0] = constant
+            d[..., -1] = constant
+            out[~inside] = x[~inside]
+            out[inside] = self.inner(x[inside], w[inside, :], h[inside, :], d[inside, :], tail, bins)
+            return out
+
+        def inner(self, x, w, h, d, tail, bins):
+            def knots(v):
+                v = 1e-3 + (1 - 1e-3 * bins) * F.softmax(v, dim=-1)
+                c = F.pad(torch.cumsum(v, dim=-1), pad=(1, 0), mode="constant", value=0.0)
+                c = 2 * tail * c - tail
+                c[..., 0] = -tail
+                c[..., -1] = tail
+                return c, c[..., 1:] - c[..., :-1]
+
+            cw, ws = knots(w)
+            ch, hs = knots(h)
+            d = 1e-3 + F.softplus(d)
+            edges = cw.clone()
+            edges[..., bins] += 1e-6
+            at = torch.sum(x[..., None] >= edges, dim=-1)[..., None] - 1
+            icw, iw = cw.gather(-1, at)[..., 0], ws.gather(-1, at)[..., 0]
+            ich, delta = ch.gather(-1, at)[..., 0], hs / ws
+            idl = delta.gather(-1, at)[..., 0]
+            d0, d1 = d.gather(-1, at)[..., 0], d[..., 1:].gather(-1, at)[..., 0]
+            ih = hs.gather(-1, at)[..., 0]
+            theta = (x - icw) / iw
+            tt = theta * (1 - theta)
+            return ich + ih * (idl * theta.pow(2) + d0 * tt) / (idl + (d0 + d1 - 2 * idl) * tt)
+
+    def inputs(b, t):
+        return torch.randn(b, t) * 2, torch.randn(b, t, 5), torch.randn(b, t, 5), torch.randn(b, t, 4)
+
+    return program(Spline(), inputs, (2, 6), (1, 9), axes={i: {0: "b", 1: "t"} for i in range(4)}, rtol=1e-3)
+
+
+@report("https://github.com/jaywalnut310/vits/issues/35")
+def relative_positions_by_padding_and_reshaping():
+    class Relative(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.keys = nn.Parameter(torch.randn(1, 2 * 4 + 1, 6))
+
+        def forward(self, x, mask):
+            length = x.size(2)
+            pad = max(length - 5, 0)
+            start = max(5 - length, 0)
+            keys = F.pad(self.keys, (0, 0, pad, pad))[:, start : start + 2 * length - 1]
+            logits = torch.matmul(x, keys.unsqueeze(0).transpose(-2, -1))
+            b, h, t, _ = logits.size()
+            logits = F.pad(logits, (0, 1))
+            flat = F.pad(logits.view([b, h, t * 2 * t]), (0, t - 1))
+            scores = flat.view([b, h, t + 1, 2 * t - 1])[:, :, :t, t - 1 :]
+            scores = scores.masked_fill(mask == 0, -1e4)
+            p = F.softmax(scores, dim=-1)
+            p = F.pad(p, (0, t - 1))
+            back = F.pad(p.view([b, h, t**2 + t * (t - 1)]), (t, 0)).view([b, h, t, 2 * t])[:, :, :, 1:]
+            return scores, back
+
+    def inputs(b, t):
+        lengths = torch.arange(b) % t + 1
+        mask = (torch.arange(t)[None] < lengths[:, None]).float()
+        return torch.randn(b, 2, t, 6), (mask.unsqueeze(1) * mask.unsqueeze(2)).unsqueeze(1)
+
+    return program(Relative(), inputs, (1, 7), (2, 9), (2, 3), axes={0: {0: "b", 2: "t"}, 1: {0: "b", 2: "t", 3: "t"}})
+
+
+@report(PT + "65666")
+def stft_mask_istft():
+    class Denoise(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("window", torch.hann_window(16))
+
+        def forward(self, x):
+            spec = torch.stft(x, 16, 4, 16, self.window, center=True, return_complex=True)
+            magnitude, phase = spec.abs(), torch.angle(spec)
+            mask = torch.sigmoid(magnitude - magnitude.mean((1, 2), keepdim=True))
+            out = torch.polar(magnitude * mask, phase)
+            return torch.istft(out, 16, 4, 16, self.window, length=x.shape[-1]), 20 * torch.log10(magnitude.clamp(1e-5))
+
+    return program(Denoise(), lambda b, n: (torch.randn(b, n),), (1, 64), (2, 100), axes={0: {0: "b", 1: "n"}},
+                   rtol=1e-3, atol=1e-4)  # fmt: skip
+
+
+@report("https://github.com/pytorch/audio/issues/3897")
+def log_mel_features_with_deltas():
+    class Mel(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("fb", torch.rand(13, 5))
+
+        def forward(self, x):
+            x = torch.cat([x[:, :1], x[:, 1:] - 0.97 * x[:, :-1]], 1)
+            frames = x.unfold(-1, 24, 8)
+            frames = (frames - frames.mean(-1, keepdim=True)) * torch.hamming_window(24, periodic=False)
+            power = torch.fft.rfft(frames, n=24).abs().pow(2)
+            mel = (power @ self.fb).clamp(min=1e-10).log10()
+            mel = torch.maximum(mel, mel.amax() - 8.0)
+            mel = (mel + 4.0) / 4.0
+            mel = (mel - mel.mean(1, keepdim=True)) / (mel.std(1, keepdim=True) + 1e-5)
+            m = mel.transpose(1, 2)
+            kernel = torch.arange(-2.0, 3.0).repeat(5, 1, 1)
+            delta = F.conv1d(F.pad(m, (2, 2), mode="replicate"), kernel, groups=5) / 10
+            return torch.cat([m, delta], 1)
+
+    return program(Mel(), lambda b, n: (torch.randn(b, n),), (1, 80), (3, 121), axes={0: {0: "b", 1: "n"}}, rtol=1e-3,
+                   atol=1e-3)  # fmt: skip
+
+
+@report("https://github.com/auspicious3000/SpeechSplit/issues/44")
+def sine_source_from_a_pitch_contour():
+    class Source(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.merge = nn.Linear(4, 1)
+
+        def forward(self, f0):
+            f0 = F.interpolate(f0[:, None], scale_factor=6.0, mode="linear", align_corners=True)[:, 0, :, None]
+            harmonics = f0 * torch.arange(1, 5)
+            rad = (harmonics / 240) % 1
+            rad[:, 0, :] = rad[:, 0, :] + 0.25
+            over = torch.cumsum(rad, 1) % 1
+            wrapped = (over[:, 1:, :] - over[:, :-1, :]) < 0
+            shift = torch.zeros_like(rad)
+            shift[:, 1:, :] = wrapped * -1.0
+            sines = torch.sin(torch.cumsum(rad + shift, dim=1) * 2 * math.pi) * 0.1
+            voiced = (f0 > 60).to(sines.dtype)
+            return torch.tanh(self.merge(sines * voiced)).squeeze(-1)
+
+    return program(Source(), lambda b, t: (torch.rand(b, t) * 100 + 20,), (1, 5), (3, 8), axes=BT, atol=1e-3)
+
+
+@report("https://github.com/NVIDIA-NeMo/Speech/issues/4100")
+def masked_convolutions_of_lengths():
+    class Quartz(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv = nn.Conv1d(3, 6, 3, stride=2, padding=1)
+            self.norm = nn.BatchNorm1d(6)
+            self.squeeze = nn.Sequential(nn.Linear(6, 2), nn.ReLU(), nn.Linear(2, 6))
+
+        def forward(self, x, lengths):
+            top = x.size(2)
+            mask = torch.arange(top).expand(x.size(0), top) >= lengths.unsqueeze(1)
+            x = x.masked_fill(mask.unsqueeze(1), 0)
+            lengths = (lengths + 2 - 2 - 1) // 2 + 1
+            x = self.norm(self.conv(x))
+            there = (torch.arange(x.size(2))[None] < lengths[:, None]).unsqueeze(1)
+            mean = (x * there).sum(-1) / lengths.unsqueeze(1).clamp(min=1)
+            std = ((x - mean.unsqueeze(-1)).pow(2) * there).sum(-1).div(lengths[:, None]).clamp(1e-5).sqrt()
+            x = x * self.squeeze(mean).sigmoid().unsqueeze(-1)
+            alpha = F.softmax(x.masked_fill(there == 0, float("-inf")), dim=2)
+            return F.glu(x, 1), lengths, torch.cat([(alpha * x).sum(2), std], 1)
+
+    def inputs(b, t):
+        return torch.randn(b, 3, t), torch.randint(1, t + 1, (b,))
+
+    return program(Quartz(), inputs, (2, 7), (3, 12), axes={0: {0: "b", 2: "t"}, 1: {0: "b"}})
+
+
+@report("https://github.com/wenet-e2e/wenet/issues/2100")
+def chunk_masks_and_conformer_caches():
+    class Chunk(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv = nn.Conv1d(4, 8, 1)
+            self.depth = nn.Conv1d(4, 4, 3, groups=4)
+            self.attn = nn.Linear(4, 12)
+
+        def forward(self, x, cache, att_cache):
+            q, k, v = self.attn(x).chunk(3, -1)
+            k = torch.cat([att_cache[..., :4], k], 1)
+            v = torch.cat([att_cache[..., 4:], v], 1)
+            t, s = q.size(1), k.size(1)
+            i = torch.arange(t).unsqueeze(1) + (s - t)
+            ends = torch.div(i, 2, rounding_mode="trunc") * 2 + 2
+            mask = torch.arange(s).unsqueeze(0) < ends.clamp(max=s)
+            scores = torch.einsum("btd,bsd->bts", q, k) / 2
+            y = torch.softmax(scores.masked_fill(~mask, -1e9), -1) @ v
+            z = torch.cat((cache, y.transpose(1, 2)), dim=2)
+            new_cache = z[:, :, -cache.size(2) :]
+            z = self.depth(F.glu(self.conv(z), dim=1))
+            return z.transpose(1, 2), new_cache, torch.cat([k, v], -1)[:, -3:]
+
+    def inputs(b, t, c):
+        return torch.randn(b, t, 4), torch.zeros(b, 4, 2), torch.randn(b, c, 8)
+
+    return program(Chunk(), inputs, (1, 4, 3), (2, 6, 5), axes={0: {0: "b", 1: "t"}, 1: {0: "b"}, 2: {0: "b", 1: "c"}})
+
+
+@report("https://github.com/speechbrain/speechbrain/issues/1850")
+def greedy_ctc_collapse():
+    def collapse(logits, lengths):
+        path = logits.argmax(-1)
+        keep = torch.ones_like(path, dtype=torch.bool)
+        keep[:, 1:] = path[:, 1:] != path[:, :-1]
+        keep &= path != 0
+        keep &= torch.arange(path.size(1)) < lengths[:, None]
+        counts = keep.sum(1)
+        order = torch.argsort((~keep).int(), dim=1, stable=True)
+        packed = path.gather(1, order).masked_fill(torch.arange(path.size(1)) >= counts[:, None], -1)
+        runs, inverse, number = torch.unique_consecutive(path[0], return_inverse=True, return_counts=True)
+        return packed, counts, runs[runs != 0], inverse, number, path[keep]
+
+    return program(
+        collapse, lambda b, t: (torch.randn(b, t, 3), torch.randint(1, t + 1, (b,))), (2, 6), (3, 11),
+        axes={0: {0: "b", 1: "t"}, 1: {0: "b"}},
+    )  # fmt: skip
+
+
+@report("https://github.com/huggingface/optimum/issues/1755")
+def rotary_embeddings_of_three_kinds():
+    class Rope(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("inv", 1.0 / 10000 ** (torch.arange(0, 8, 2).float() / 8), persistent=False)
+
+        def forward(self, q, positions):
+            freqs = positions.float().unsqueeze(-1) * self.inv
+            emb = torch.cat((freqs, freqs), -1)[:, None]
+            half = torch.cat((-q[..., 4:], q[..., :4]), -1)
+            a = q * emb.cos() + half * emb.sin()
+            pair = torch.view_as_complex(q.float().reshape(*q.shape[:-1], -1, 2))
+            unit = torch.polar(torch.ones_like(freqs), freqs)[:, None]
+            b = torch.view_as_real(pair * unit).flatten(3).type_as(q)
+            cos, sin = (f.repeat_interleave(2, -1)[:, None] for f in (freqs.cos(), freqs.sin()))
+            turned = torch.stack([-q[..., 1::2], q[..., ::2]], -1).reshape_as(q)
+            return a, b, q * cos + turned * sin
+
+    return program(
+        Rope(), lambda b, t: (torch.randn(b, 2, t, 8), torch.arange(t).expand(b, t)), (1, 4), (2, 7),
+        axes={0: {0: "b", 2: "t"}, 1: {0: "b", 1: "t"}},
+    )  # fmt: skip
+
+
+@report("https://github.com/huggingface/transformers/issues/24638")
+def alibi_buckets_and_sliding_windows():
+    class Bias(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = nn.Embedding(8, 2)
+
+        def forward(self, q, mask):
+            b, h, t, _ = q.shape
+            slopes = 2.0 ** (-8.0 * torch.arange(1, h + 1) / h)
+            position = (mask.cumsum(-1) - 1) * mask
+            alibi = slopes[None, :, None, None] * position[:, None, None, :]
+            relative = torch.arange(t)[None, :] - torch.arange(t)[:, None]
+            buckets = (relative > 0).long() * 4
+            n = relative.abs()
+            large = 2 + (torch.log(n.float().clamp(min=1) / 2) / math.log(8 / 2) * 2).to(torch.long)
+            large = torch.min(large, torch.full_like(large, 3))
+            buckets += torch.where(n < 2, n, large)
+            bias = self.table(buckets).permute(2, 0, 1).unsqueeze(0)
+            window = torch.ones(t, t, dtype=torch.bool).tril().triu(-2)
+            keep = window[None, None] & mask[:, None, None, :].bool()
+            low = torch.finfo(q.dtype).min
+            scores = q @ q.transpose(-1, -2) + alibi + bias
+            return scores.masked_fill(keep.logical_not(), low).softmax(-1, dtype=torch.float32).to(q.dtype) @ q
+
+    def inputs(b, t):
+        mask = torch.ones(b, t, dtype=torch.long)
+        mask[0, -1] = 0
+        return torch.randn(b, 2, t, 4), mask
+
+    return program(Bias(), inputs, (1, 4), (3, 9), axes={0: {0: "b", 2: "t"}, 1: {0: "b", 1: "t"}})
+
+
+@report("https://github.com/huggingface/transformers/issues/29277")
+def experts_with_routing():
+    class Moe(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gate = nn.Linear(6, 3, bias=False)
+            self.experts = nn.ModuleList(nn.Sequential(nn.Linear(6, 8), nn.SiLU(), nn.Linear(8, 6)) for _ in range(3))
+
+        def forward(self, x):
+            b, t, d = x.shape
+            x = x.view(-1, d)
+            weights = F.softmax(self.gate(x), dim=1, dtype=torch.float)
+            weights, chosen = torch.topk(weights, 2, dim=-1)
+            weights = weights / weights.sum(-1, keepdim=True)
+            out = torch.zeros((b * t, d), dtype=x.dtype)
+            mask = F.one_hot(chosen, num_classes=3).permute(2, 1, 0)
+            for i, expert in enumerate(self.experts):
+                k, where = torch.where(mask[i])
+                current = x[None, where].reshape(-1, d)
+                out.index_add_(0, where, (expert(current) * weights[where, k, None]).to(x.dtype))
+            return out.reshape(b, t, d), chosen
+
+    return program(Moe(), rows(6), (1, 4), (3, 5), axes=BT)
+
+
+@report("https://github.com/huggingface/transformers/issues/18362")
+def sampling_filters_on_logits():
+    def filters(logits, ids, temperature):
+        score = torch.gather(logits, 1, ids)
+        score = torch.where(score < 0, score * 1.2, score / 1.2)
+        logits = logits.scatter(1, ids, score) / temperature
+        kth = torch.topk(logits, 5)[0][..., -1, None]
+        logits = logits.masked_fill(logits < kth, -float("inf"))
+        ordered, index = torch.sort(logits, descending=False)
+        remove = ordered.softmax(-1).cumsum(-1) <= 0.1
+        remove[..., -1:] = 0
+        logits = logits.masked_fill(remove.scatter(1, index, remove), -float("inf"))
+        banned = torch.zeros_like(logits).scatter_(1, ids[:, -1:], 1).to(torch.bool)
+        return logits.masked_fill(banned, -1e9).softmax(-1), logits.logsumexp(-1)
+
+    return program(
+        filters, lambda b, t: (torch.randn(b, 9), torch.randint(0, 9, (b, t)), torch.tensor(0.7)), (1, 4), (3, 6),
+        axes={0: {0: "b"}, 1: {0: "b", 1: "t"}}, modes="trace script",
+    )  # fmt: skip
+
+
+@report(PT + "110347")
+def multihead_attention_with_all_options():
+    class Options(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a = nn.MultiheadAttention(8, 2, add_bias_kv=True, add_zero_attn=True, batch_first=True)
+            self.b = nn.MultiheadAttention(8, 2, kdim=6, vdim=5)
+            self.layer = nn.TransformerDecoderLayer(8, 2, 16, norm_first=True, batch_first=True, activation="gelu")
+
+        def forward(self, x, kv, pad):
+            t = x.size(1)
+            mask = torch.triu(torch.full((t, t), float("-inf")), diagonal=1)
+            a, w = self.a(x, x, x, key_padding_mask=pad, attn_mask=mask)
+            b, v = self.b(
+                x.transpose(0, 1), kv.transpose(0, 1), kv.transpose(0, 1)[..., :5], average_attn_weights=False
+            )
+            causal = nn.Transformer.generate_square_subsequent_mask(t)
+            return a, w, b, v, self.layer(x, b.transpose(0, 1), tgt_mask=causal, tgt_is_causal=True)
+
+    def inputs(b, t, s):
+        pad = torch.zeros(b, t)
+        pad[-1, -1] = float("-inf")
+        return torch.randn(b, t, 8), torch.randn(b, s, 6), pad
+
+    return program(Options(), inputs, (1, 3, 4), (2, 5, 6),
+                   axes={0: {0: "b", 1: "t"}, 1: {0: "b", 1: "s"}, 2: {0: "b", 1: "t"}})  # fmt: skip
+
+
+@report("https://github.com/lucidrains/vector-quantize-pytorch/issues/26")
+def codebooks_with_straight_through_estimates():
+    class Residual(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.books = nn.ParameterList(nn.Parameter(torch.randn(7, 4)) for _ in range(2))
+
+        def forward(self, x):
+            residual, total, codes = x, 0.0, []
+            for book in self.books:
+                flat = residual.reshape(-1, 4)
+                distance = flat.pow(2).sum(1, keepdim=True) - 2 * flat @ book.t() + book.pow(2).sum(1)
+                code = torch.argmin(distance, dim=1)
+                hot = torch.zeros(code.shape[0], 7).scatter_(1, code.unsqueeze(1), 1)
+                quantized = torch.matmul(hot, book).view_as(x)
+                quantized = residual + (quantized - residual).detach()
+                residual = residual - quantized.detach()
+                total = total + quantized
+                codes.append(code.view(x.shape[:-1]))
+            usage = torch.bincount(codes[0].flatten(), minlength=7)
+            perplexity = torch.exp(-torch.sum(hot.mean(0) * torch.log(hot.mean(0) + 1e-10)))
+            return total, torch.stack(codes, -1), torch.cdist(x, self.books[0][None]).argmin(-1), usage, perplexity
+
+    return program(Residual(), rows(4), (2, 3), (1, 6), axes=BT)
+
+
+@report("https://github.com/johnma2006/mamba-minimal/issues/14")
+def selective_scan_in_closed_form():
+    class Scan(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a = nn.Parameter(torch.log(torch.arange(1.0, 4).repeat(4, 1)))
+            self.proj = nn.Linear(4, 1 + 6)
+            self.conv = nn.Conv1d(4, 4, 3, padding=2, groups=4)
+
+        def forward(self, x):
+            t = x.size(1)
+            x = F.silu(self.conv(x.transpose(1, 2))[:, :, :t].transpose(1, 2))
+            delta, b, c = self.proj(x).split([1, 3, 3], -1)
+            delta = F.softplus(delta).expand_as(x)
+            log_a = delta.unsqueeze(-1) * -torch.exp(self.a)
+            u = (delta * x).unsqueeze(-1) * b.unsqueeze(2)
+            cum = log_a.cumsum(1)
+            decay = (cum.unsqueeze(2) - cum.unsqueeze(1)).masked_fill(
+                torch.ones(t, t, dtype=torch.bool).triu(1)[None, :, :, None, None], float("-inf")
+            )
+            h = (decay.exp() * u.unsqueeze(1)).sum(2)
+            return torch.einsum("btdn,btn->btd", h, c)
+
+    return program(Scan(), rows(4), (1, 4), (2, 7), axes=BT)
+
+
+@report("https://github.com/BlinkDL/RWKV-LM/issues/90")
+def recurrent_kernel_in_a_scripted_loop():
+    class Wkv(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w, self.u = nn.Parameter(torch.randn(4)), nn.Parameter(torch.randn(4))
+
+        def forward(self, k, v):
+            b, t, c = k.shape
+            w = -torch.exp(self.w)
+            top = torch.full((b, c), -1e38)
+            num, den = torch.zeros(b, c), torch.zeros(b, c)
+            out = torch.empty(b, t, c)
+            for i in range(t):
+                kk, vv = k[:, i], v[:, i]
+                q = torch.maximum(top, self.u + kk)
+                e1, e2 = torch.exp(top - q), torch.exp(self.u + kk - q)
+                out[:, i] = (e1 * num + e2 * vv) / (e1 * den + e2)
+                q = torch.maximum(top + w, kk)
+                e1, e2 = torch.exp(top + w - q), torch.exp(kk - q)
+                num, den, top = e1 * num + e2 * vv, e1 * den + e2, q
+            return out, (num, den, top)
+
+    return program(
+        Wkv(), lambda b, t: (torch.randn(b, t, 4), torch.randn(b, t, 4)), (1, 3), (2, 6),
+        axes={0: {0: "b", 1: "t"}, 1: {0: "b", 1: "t"}}, modes="script",
+    )  # fmt: skip
+
+
+@report("https://github.com/thuml/Autoformer/issues/102")
+def series_decomposition_and_autocorrelation():
+    class Auto(nn.Module):
+        def forward(self, x):
+            b, t, d = x.shape
+            front, end = x[:, 0:1, :].repeat(1, 2, 1), x[:, -1:, :].repeat(1, 2, 1)
+            trend = F.avg_pool1d(torch.cat([front, x, end], 1).permute(0, 2, 1), 5, 1).permute(0, 2, 1)
+            season = x - trend
+            f = torch.fft.rfft(season.permute(0, 2, 1).contiguous(), dim=-1)
+            corr = torch.fft.irfft(f * torch.conj(f), n=t, dim=-1)
+            weights, delay = torch.topk(corr.mean(1) - 1e-3 * torch.arange(t), 2, dim=-1)
+            weights = torch.softmax(weights, -1)
+            index = torch.arange(t)[None, None].repeat(b, d, 1)
+            double = season.permute(0, 2, 1).repeat(1, 1, 2)
+            out = torch.zeros(b, d, t)
+            for i in range(2):
+                at = index + delay[:, i].unsqueeze(1).unsqueeze(1).repeat(1, d, t)
+                out = out + double.gather(-1, at) * weights[:, i].unsqueeze(1).unsqueeze(1)
+            return out, trend
+
+    return program(Auto(), rows(3), (2, 8), (1, 8), axes={0: {0: "b"}}, rtol=1e-3, atol=1e-4)
+
+
+@report("https://github.com/yuqinie98/PatchTST/issues/60")
+def reversible_normalisation_and_patches():
+    class Patch(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gain, self.bias = nn.Parameter(torch.ones(3)), nn.Parameter(torch.zeros(3))
+            self.embed = nn.Linear(4, 6)
+            self.pad = nn.ReplicationPad1d((0, 2))
+
+        def forward(self, x):
+            mean = x.mean(1, keepdim=True).detach()
+            std = torch.sqrt(torch.var(x, dim=1, keepdim=True, unbiased=False) + 1e-5).detach()
+            z = ((x - mean) / std * self.gain + self.bias).permute(0, 2, 1)
+            patches = self.pad(z).unfold(dimension=-1, size=4, step=2)
+            u = self.embed(patches)
+            u = torch.reshape(u, (u.shape[0] * u.shape[1], u.shape[2], u.shape[3]))
+            y = u.mean(1).view(-1, 3, 6).permute(0, 2, 1)
+            y = (y - self.bias) / (self.gain + 1e-10)
+            return y * std + mean, x[:, -1:].repeat(1, 2, 1)
+
+    return program(Patch(), rows(3), (2, 8), (3, 12), axes=BT)
+
+
+@report("https://github.com/facebookresearch/dlrm/issues/81")
+def feature_crosses_of_bags():
+    class Dlrm(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.bags = nn.ModuleList(nn.EmbeddingBag(11, 4, mode="sum") for _ in range(2))
+            self.dense = nn.Sequential(nn.Linear(3, 4), nn.ReLU())
+            self.factor = nn.Parameter(torch.randn(3, 2))
+
+        def forward(self, dense, offsets, i0, i1):
+            x = self.dense(dense)
+            ly = [bag(i, o) for bag, i, o in zip(self.bags, (i0, i1), offsets)]
+            t = torch.cat([x, *ly], 1).view((x.shape[0], -1, x.shape[1]))
+            z = torch.bmm(t, t.transpose(1, 2))
+            li, lj = torch.tril_indices(3, 3, offset=-1)
+            second = 0.5 * ((dense @ self.factor) ** 2 - (dense**2) @ (self.factor**2)).sum(1, keepdim=True)
+            return torch.cat([x, z[:, li, lj], second], 1), z[:, torch.ones(3, 3).triu(1) == 1]
+
+    def inputs(b, k):
+        offsets = torch.stack([torch.arange(b) * (k // b), torch.arange(b)])
+        return torch.randn(b, 3), offsets, torch.randint(0, 11, (k,)), torch.randint(0, 11, (k + 1,))
+
+    return program(Dlrm(), inputs, (2, 6), (3, 7), axes={0: {0: "b"}, 1: {1: "b"}, 2: {0: "k"}, 3: {0: "l"}})
+
+
+@report("https://github.com/dreamquark-ai/tabnet/issues/211")
+def sparsemax_and_entmax():
+    def sparse(x):
+        x = x - x.max(dim=-1, keepdim=True)[0]
+        ordered, _ = x.sort(dim=-1, descending=True)
+        rho = torch.arange(1, x.size(-1) + 1, dtype=x.dtype)
+        support = rho * ordered > ordered.cumsum(-1) - 1
+        size = support.sum(dim=-1).unsqueeze(-1)
+        tau = (ordered.cumsum(-1) - 1).gather(-1, size - 1) / size.to(x.dtype)
+        half = ordered / 2
+        mean, square = half.cumsum(-1) / rho, (half**2).cumsum(-1) / rho
+        delta = (1 - rho * (square - mean**2)) / rho
+        t = mean - torch.sqrt(torch.clamp(delta, 0))
+        star = t.gather(-1, (t <= half).sum(-1, keepdim=True) - 1)
+        return torch.clamp(x - tau, min=0), torch.clamp(x / 2 - star, min=0) ** 2
+
+    return program(sparse, lambda b, t: (torch.randn(b, t),), (2, 5), (3, 8), axes=BT, modes="trace script")
+
+
+@report("https://github.com/DLR-RM/stable-baselines3/issues/383")
+def distributions_of_a_policy():
+    class Policy(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.mean, self.log_std = nn.Linear(3, 2), nn.Parameter(torch.zeros(2))
+            self.logits = nn.Linear(3, 4)
+
+        def forward(self, obs, actions):
+            normal = torch.distributions.Normal(self.mean(obs), torch.ones_like(actions) * self.log_std.exp())
+            category = torch.distributions.Categorical(logits=self.logits(obs))
+            mode = category.probs.argmax(-1)
+            squash = 2 * (math.log(2) - actions - F.softplus(-2 * actions))
+            return (
+                torch.tanh(normal.mean), normal.log_prob(actions).sum(-1) - squash.sum(-1), normal.entropy().sum(-1),
+                mode, category.log_prob(mode), category.entropy(), normal.cdf(actions),
+            )  # fmt: skip
+
+    return program(
+        Policy(), lambda b: (torch.randn(b, 3), torch.randn(b, 2)), (1,), (4,), axes={0: {0: "b"}, 1: {0: "b"}}
+    )
+
+
+@report("https://github.com/openai/gym/issues/3200")
+def recurrent_policy_with_resets():
+    class Recurrent(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gru = nn.GRU(3, 4)
+            self.q = nn.Linear(4, 2)
+
+        def forward(self, obs, state, starts):
+            outs = []
+            for x, reset in zip(obs.unbind(0), starts.unbind(0)):
+                y, state = self.gru(x.unsqueeze(0), (1.0 - reset.float()).view(1, -1, 1) * state)
+                outs.append(y)
+            q = self.q(torch.cat(outs))
+            legal = torch.where(starts[..., None].expand_as(q), torch.full_like(q, torch.finfo(q.dtype).min), q)
+            return q, legal.argmax(-1), state, torch.tanh(q) * torch.tensor([2.0, 3.0]) + 1
+
+    def inputs(b):
+        return torch.randn(3, b, 3), torch.randn(1, b, 4), torch.rand(3, b) > 0.6
+
+    return program(Recurrent(), inputs, (1,), (4,), axes={0: {1: "b"}, 1: {1: "b"}, 2: {1: "b"}})
+
+
+@report("https://github.com/microsoft/onnxruntime/issues/11830")
+def packed_recurrence_with_given_states():
+    class Toy(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.rnn = nn.LSTM(4, 5, num_layers=2, batch_first=True, bidirectional=True, dropout=0.1)
+            self.gru = nn.GRU(10, 2, bias=False)
+            self.rnn0 = nn.RNN(2, 3, nonlinearity="relu", batch_first=True)
+
+        def forward(self, x, lengths):
+            lengths = lengths.reshape(-1).cpu()
+            b = x.size(0)
+            packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+            h0, c0 = torch.zeros(4, b, 5), torch.zeros(4, b, 5)
+            out, (h, c) = self.rnn(packed, (h0, c0))
+            out, n = nn.utils.rnn.pad_packed_sequence(out, batch_first=True, total_length=x.size(1), padding_value=-1.0)
+            y, _ = self.gru(out.transpose(0, 1))
+            z, last = self.rnn0(y.transpose(0, 1))
+            return out, h, c, n, z, last.squeeze(0)
+
+    def inputs(b, t):
+        return torch.randn(b, t, 4), torch.randint(1, t + 1, (b, 1))
+
+    return program(Toy(), inputs, (2, 5), (3, 7), (1, 4), axes={0: {0: "b", 1: "t"}, 1: {0: "b"}})
+
+
+@report("https://github.com/huggingface/transformers/issues/14096")
+def conditional_random_field_decoding():
+    class Crf(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.start, self.trans = nn.Parameter(torch.randn(3)), nn.Parameter(torch.randn(3, 3))
+
+        def forward(self, emissions, mask):
+            t, b, _ = emissions.shape
+            score = self.start + emissions[0]
+            history = torch.zeros(t - 1, b, 3, dtype=torch.long)
+            for i in range(1, t):
+                best, index = (score.unsqueeze(2) + self.trans + emissions[i].unsqueeze(1)).max(1)
+                score = torch.where(mask[i].unsqueeze(1), best, score)
+                history[i - 1] = torch.where(mask[i].unsqueeze(1), index, torch.arange(3).expand(b, 3))
+            tag = score.argmax(1)
+            tags = torch.zeros(t, b, dtype=torch.long)
+            tags[t - 1] = tag
+            for j in range(t - 2, -1, -1):
+                tag = history[j].gather(1, tag.unsqueeze(1)).squeeze(1)
+                tags[j] = tag
+            return tags, score.logsumexp(1)
+
+    def inputs(t, b):
+        mask = torch.arange(t)[:, None] < torch.randint(1, t + 1, (b,))
+        return torch.randn(t, b, 3), mask
+
+    return program(Crf(), inputs, (4, 2), (7, 3), axes={0: {0: "t", 1: "b"}, 1: {0: "t", 1: "b"}}, modes="script")
+
+
+@report("https://github.com/facebookresearch/fairseq/issues/2786")
+def incremental_positions_and_pad_masks():
+    class Positions(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed = nn.Embedding(40, 6, padding_idx=1)
+            self.learned = nn.Embedding(60, 6, 1)
+            half = torch.exp(torch.arange(3, dtype=torch.float) * -(math.log(10000) / 2))
+            table = torch.arange(60, dtype=torch.float).unsqueeze(1) * half.unsqueeze(0)
+            table = torch.cat([torch.sin(table), torch.cos(table)], dim=1)
+            table[1, :] = 0
+            self.register_buffer("table", table)
+
+        def forward(self, ids):
+            pad = ids.eq(1)
+            positions = torch.cumsum(pad.logical_not().int(), dim=1).type_as(ids) * pad.logical_not() + 1
+            fixed = self.table.index_select(0, positions.view(-1)).view(ids.size(0), ids.size(1), -1).detach()
+            x = math.sqrt(6) * self.embed(ids) + self.learned(positions) + fixed
+            x = x * (1 - pad.unsqueeze(-1).type_as(x))
+            has = pad.any()
+            future = torch.triu(torch.zeros([ids.size(1), ids.size(1)]).fill_(float("-inf")), 1)
+            last = x[torch.arange(ids.size(0)), (~pad).sum(1) - 1]
+            return x, has, future, last, ids.ne(1).long().sum(-1)
+
+    def inputs(b, t):
+        ids = torch.randint(2, 40, (b, t))
+        ids[-1, -1] = 1
+        return (ids,)
+
+    return program(Positions(), inputs, (2, 5), (3, 8), axes=BT, modes="trace script")
+
+
+@report("https://github.com/clovaai/deep-text-recognition-benchmark/issues/76")
+def attention_decoder_of_a_text_recogniser():
+    class Ocr(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.i2h, self.h2h, self.score = nn.Linear(5, 4, bias=False), nn.Linear(4, 4), nn.Linear(4, 1, bias=False)
+            self.cell, self.out = nn.LSTMCell(5 + 6, 4), nn.Linear(4, 6)
+
+        def one_hot(self, char):
+            return torch.zeros(char.size(0), 6).scatter_(1, char.unsqueeze(1), 1)
+
+        def forward(self, features):
+            b = features.size(0)
+            steps = 4
+            hidden = (features.new_zeros(b, 4), features.new(b, 4).fill_(0))
+            targets = torch.zeros(b, dtype=torch.long)
+            probs = torch.zeros(b, steps, 6)
+            for i in range(steps):
+                e = self.score(torch.tanh(self.i2h(features) + self.h2h(hidden[0]).unsqueeze(1)))
+                alpha = F.softmax(e, dim=1)
+                context = torch.bmm(alpha.permute(0, 2, 1), features).squeeze(1)
+                hidden = self.cell(torch.cat([context, self.one_hot(targets)], 1), hidden)
+                step = self.out(hidden[0])
+                probs[:, i, :] = step
+                _, targets = step.max(1)
+            return probs
+
+    return program(Ocr(), rows(5), (2, 6), (3, 9), (1, 2), axes=BT)
+
+
+@report("https://github.com/suragnair/seq2seq/issues/20")
+def pairwise_biaffine_scores():
+    class Biaffine(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.u = nn.Parameter(torch.randn(5, 2, 5))
+            self.bilinear = nn.Bilinear(4, 4, 3)
+
+        def forward(self, x):
+            one = torch.cat((x, torch.ones_like(x[..., :1])), dim=-1)
+            s = torch.einsum("bxi,ioj,byj->bxyo", one, self.u, one)
+            b, t, _ = x.shape
+            left = x.unsqueeze(2).expand(-1, -1, t, -1).contiguous()
+            right = x.unsqueeze(1).expand(-1, t, -1, -1).contiguous()
+            spans = torch.triu(torch.ones(t, t)).bool()
+            iu, ju = torch.triu_indices(4, 4, 1)
+            cos = F.cosine_similarity(left, right, dim=-1)
+            return s, self.bilinear(left, right), s[:, spans], cos, iu * 4 + ju, F.pairwise_distance(left, right)
+
+    return program(Biaffine(), rows(4), (1, 3), (2, 5), axes=BT)
