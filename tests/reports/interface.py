@@ -13,7 +13,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 import onnxport
-from tests.reports.harness import program, reports
+from tests.reports.harness import OFTEN, program, reports
 
 TABLE, report = reports()
 PT = "https://github.com/pytorch/pytorch/issues/"
@@ -96,7 +96,7 @@ def optional_inputs_left_out_in_the_middle():
     )  # fmt: skip
 
 
-@report("https://github.com/huggingface/transformers/issues/21222")
+@report(OFTEN)
 def dataclass_in_and_out():
     class Tagger(nn.Module):
         def __init__(self):
@@ -113,7 +113,7 @@ def dataclass_in_and_out():
     )  # fmt: skip
 
 
-@report(PT + "47769")
+@report(OFTEN)
 def nested_tuples_and_named_ones():
     class Step(nn.Module):
         def __init__(self):
@@ -156,7 +156,7 @@ def inputs_given_back_and_outputs_twice():
                    modes="trace script exported")  # fmt: skip
 
 
-@report(PT + "54235")
+@report(OFTEN)
 def constant_outputs():
     class Boxes(nn.Module):
         def __init__(self):
@@ -251,7 +251,7 @@ def checkpointed_blocks():
     return program(Net(), lambda n: (torch.randn(n, 4, requires_grad=True),), (3,), (6,), axes={0: {0: "n"}})
 
 
-@report("https://github.com/ultralytics/yolov5/issues/2558")
+@report(OFTEN)
 def data_parallel_and_hooks():
     class Net(nn.Module):
         def __init__(self):
@@ -313,7 +313,7 @@ def batch_norm_without_running_statistics():
     return program(net, lambda b, t: (torch.randn(b, 3, t) + 2,), (4, 5), (3, 7), axes={0: {0: "b", 2: "t"}})
 
 
-@report("https://github.com/pytorch/functorch/issues/1014")
+@report(OFTEN)
 def functional_call_and_vmap():
     class Ensemble(nn.Module):
         def __init__(self):
@@ -334,13 +334,13 @@ def functional_call_and_vmap():
     return program(Ensemble(), lambda n: (torch.randn(n, 3),), (2,), (5,), axes={0: {0: "n"}})
 
 
-@report(PT + "104748")
+@report(OFTEN)
 def compiled_module():
     net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
     return program(torch.compile(net, backend="eager"), lambda n: (torch.randn(n, 3),), (2,), (5,), axes={0: {0: "n"}})
 
 
-@report(PT + "53056")
+@report(OFTEN)
 def lazy_modules_and_parameter_containers():
     class Net(nn.Module):
         def __init__(self):
@@ -397,7 +397,7 @@ def autocast_inside_of_forward():
     return program(Net(), lambda n: (torch.randn(n, 4),), (2,), (5,), axes={0: {0: "n"}}, rtol=3e-2, atol=3e-2)
 
 
-@report(PT + "42885")
+@report(OFTEN)
 def channels_last_and_contiguous():
     class Net(nn.Module):
         def __init__(self):
@@ -418,7 +418,7 @@ def channels_last_and_contiguous():
     return program(net, lambda b, h: (torch.randn(b, 3, h, h),), (1, 4), (2, 6), axes={0: {0: "b", 2: "h", 3: "h"}})
 
 
-@report(PT + "122144")
+@report(OFTEN)
 def scalars_of_zero_dimensions_and_empty_tensors():
     def mix(x, scale, flag, empty):
         y = torch.cat([x, empty, x[:0]], 0)
@@ -453,7 +453,7 @@ def buffers_moved_along_in_forward():
     return program(Fresh(), lambda n: (torch.randn(n, 3),), (2,), (5,), axes={0: {0: "n"}})
 
 
-@report("https://github.com/open-mmlab/mmcv/issues/1071")
+@report(OFTEN)
 def unused_inputs_and_modules():
     class Net(nn.Module):
         def __init__(self):
@@ -509,7 +509,7 @@ def dynamic_quantised_linear_layers():
     return program(quantized, lambda n: (torch.randn(n, 4),), (3,), (5,), axes={0: {0: "n"}}, atol=1e-2)
 
 
-@report(PT + "40289")
+@report(OFTEN)
 def ordered_dict_of_outputs():
     class Net(nn.Module):
         def __init__(self):
@@ -525,7 +525,7 @@ def ordered_dict_of_outputs():
     return program(Net(), lambda n: (torch.randn(n, 3),), (2,), (4,), axes={0: {0: "n"}}, modes="trace exported")
 
 
-@report("https://github.com/google-deepmind/graphcast/issues/62")
+@report(OFTEN)
 def forces_by_autograd_in_forward():
     class Energy(nn.Module):
         def __init__(self):

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from tests.reports.harness import program, reports
+from tests.reports.harness import OFTEN, program, reports
 
 TABLE, report = reports()
 PT = "https://github.com/pytorch/pytorch/issues/"
@@ -57,7 +57,7 @@ def pools_with_all_options():
     )  # fmt: skip
 
 
-@report(PT + "73071")
+@report(OFTEN)
 def unpooling_by_indices():
     class Segnet(nn.Module):
         def __init__(self):
@@ -92,7 +92,7 @@ def norms_of_several_kinds():
     return program(Norms(), lambda b: (torch.randn(b, 4, 3),), (2,), (5,), axes={0: {0: "b"}})
 
 
-@report("https://github.com/pytorch/pytorch/issues/76022")
+@report(OFTEN)
 def activations_of_all_kinds():
     return program(
         Each(
@@ -105,7 +105,7 @@ def activations_of_all_kinds():
     )  # fmt: skip
 
 
-@report(PT + "49936")
+@report(OFTEN)
 def losses_within_a_model():
     class Losses(nn.Module):
         def __init__(self):
@@ -209,7 +209,7 @@ def small_integers_and_bools():
     return program(mix, inputs, (3,), (5,), axes={i: {0: "n"} for i in range(3)}, modes="trace script")
 
 
-@report("https://github.com/tensorflow/models/issues/9706")
+@report(OFTEN)
 def image_preprocessing_of_bytes():
     class Pre(nn.Module):
         def __init__(self):
@@ -236,7 +236,7 @@ def image_preprocessing_of_bytes():
                    axes={0: {0: "b", 1: "h", 2: "w"}}, opset=18, atol=1.0)  # fmt: skip
 
 
-@report("https://github.com/arogozhnikov/einops/issues/25")
+@report(OFTEN)
 def rearrangements_of_axes():
     def arrange(x):
         b, c, h, w = x.shape
@@ -261,7 +261,7 @@ def rearrangements_of_axes():
     return program(arrange, image(4), (2, 4, 6), (3, 6, 8), axes=BCHW)
 
 
-@report(PT + "33812")
+@report(OFTEN)
 def numbers_from_tensors_in_scripts():
     def mix(x: torch.Tensor, k: int, s: float, flag: bool):
         n = x.size(0)
@@ -276,7 +276,7 @@ def numbers_from_tensors_in_scripts():
                    axes={0: {0: "n"}}, modes="script")  # fmt: skip
 
 
-@report("https://github.com/pytorch/pytorch/issues/136622")
+@report(OFTEN)
 def linear_algebra():
     def solve(a, b):
         s = a @ a.mT + 3 * torch.eye(3)
@@ -302,7 +302,7 @@ def linear_algebra():
                    rtol=1e-3, atol=1e-3)  # fmt: skip
 
 
-@report("https://github.com/neuraloperator/neuraloperator/issues/116")
+@report(OFTEN)
 def spectral_convolution():
     class Spectral(nn.Module):
         def __init__(self):

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from tests.reports.harness import program, reports
+from tests.reports.harness import OFTEN, program, reports
 
 TABLE, report = reports()
 PT = "https://github.com/pytorch/pytorch/issues/"
@@ -208,7 +208,7 @@ def pooling_of_graphs_of_a_batch():
     return program(Pool(), inputs, (7,), (12,), axes={0: {0: "n"}, 1: {0: "n"}})
 
 
-@report("https://github.com/microsoft/onnxruntime/issues/8922")
+@report(OFTEN)
 def rotations_and_lengths_of_bonds():
     def geometry(pos, edges, rot):
         i, j = edges[0], edges[1]
@@ -233,7 +233,7 @@ def rotations_and_lengths_of_bonds():
     return program(geometry, inputs, (4, 6), (6, 9), axes={0: {0: "n"}, 1: {1: "e"}, 2: {0: "n"}})
 
 
-@report("https://github.com/facebookresearch/pytorch3d/issues/1035")
+@report(OFTEN)
 def chamfer_and_sinkhorn():
     def distances(a, b):
         d = torch.cdist(a, b)
@@ -270,7 +270,7 @@ def voxels_of_points():
     return program(voxelize, lambda n: (torch.randn(n, 4),), (9,), (20,), axes={0: {0: "n"}}, modes="trace script")
 
 
-@report("https://github.com/NVIDIAGameWorks/kaolin/issues/160")
+@report(OFTEN)
 def rays_through_a_volume():
     class Render(nn.Module):
         def __init__(self):

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tests.reports.harness import program, reports
+from tests.reports.harness import OFTEN, program, reports
 
 TABLE, report = reports()
 PT = "https://github.com/pytorch/pytorch/issues/"
@@ -88,7 +88,7 @@ def greedy_decoding_with_caches():
                    modes="script")  # fmt: skip
 
 
-@report("https://github.com/espnet/espnet/issues/4112")
+@report(OFTEN)
 def beam_search_over_steps():
     class Beam(nn.Module):
         def __init__(self):
@@ -270,7 +270,7 @@ def branches_returns_breaks():
     )  # fmt: skip
 
 
-@report(PT + "98034")
+@report(OFTEN)
 def optional_states_in_scripts():
     class Cell(nn.Module):
         def __init__(self):
@@ -342,7 +342,7 @@ def padding_a_list_of_sequences():
     )
 
 
-@report("https://github.com/pytorch/audio/issues/1408")
+@report(OFTEN)
 def recursion_of_a_filter():
     def lfilter(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
         n = a.size(0)
@@ -397,7 +397,7 @@ def pointer_network_decoder():
                    modes="script")  # fmt: skip
 
 
-@report(PT + "113652")
+@report(OFTEN)
 def frozen_and_optimised_scripts():
     net = nn.Sequential(
         nn.Conv2d(2, 3, 3), nn.BatchNorm2d(3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(3, 2)
@@ -407,7 +407,7 @@ def frozen_and_optimised_scripts():
                    modes="script")  # fmt: skip
 
 
-@report(PT + "47393")
+@report(OFTEN)
 def asserts_formats_and_raises():
     class Checked(nn.Module):
         def __init__(self, mode: str = "mean"):
@@ -432,7 +432,7 @@ def asserts_formats_and_raises():
     return program(Checked(), lambda n: (torch.randn(n, 3, 4), n + 1), (2,), (7,), axes={0: {0: "n"}}, modes="script")
 
 
-@report(PT + "57086")
+@report(OFTEN)
 def fork_join_and_ignored_methods():
     class Net(nn.Module):
         def __init__(self):
@@ -456,7 +456,7 @@ def fork_join_and_ignored_methods():
     return program(Net(), lambda n: (torch.randn(n, 3),), (2,), (4,), axes={0: {0: "n"}}, modes="script")
 
 
-@report(PT + "49005")
+@report(OFTEN)
 def list_juggling():
     def juggle(x: Tensor, k: int) -> tuple[Tensor, Tensor, list[Tensor]]:
         parts = list(x.split(2, 1))

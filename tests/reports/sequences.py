@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from tests.reports.harness import program, reports
+from tests.reports.harness import OFTEN, program, reports
 
 TABLE, report = reports()
 PT = "https://github.com/pytorch/pytorch/issues/"
@@ -169,7 +169,7 @@ def log_mel_features_with_deltas():
                    atol=1e-3)  # fmt: skip
 
 
-@report("https://github.com/auspicious3000/SpeechSplit/issues/44")
+@report(OFTEN)
 def sine_source_from_a_pitch_contour():
     class Source(nn.Module):
         def __init__(self):
@@ -220,7 +220,7 @@ def masked_convolutions_of_lengths():
     return program(Quartz(), inputs, (2, 7), (3, 12), axes={0: {0: "b", 2: "t"}, 1: {0: "b"}})
 
 
-@report("https://github.com/wenet-e2e/wenet/issues/2100")
+@report(OFTEN)
 def chunk_masks_and_conformer_caches():
     class Chunk(nn.Module):
         def __init__(self):
@@ -250,7 +250,7 @@ def chunk_masks_and_conformer_caches():
     return program(Chunk(), inputs, (1, 4, 3), (2, 6, 5), axes={0: {0: "b", 1: "t"}, 1: {0: "b"}, 2: {0: "b", 1: "c"}})
 
 
-@report("https://github.com/speechbrain/speechbrain/issues/1850")
+@report(OFTEN)
 def greedy_ctc_collapse():
     def collapse(logits, lengths):
         path = logits.argmax(-1)
@@ -270,7 +270,7 @@ def greedy_ctc_collapse():
     )  # fmt: skip
 
 
-@report("https://github.com/huggingface/optimum/issues/1755")
+@report(OFTEN)
 def rotary_embeddings_of_three_kinds():
     class Rope(nn.Module):
         def __init__(self):
@@ -295,7 +295,7 @@ def rotary_embeddings_of_three_kinds():
     )  # fmt: skip
 
 
-@report("https://github.com/huggingface/transformers/issues/24638")
+@report(OFTEN)
 def alibi_buckets_and_sliding_windows():
     class Bias(nn.Module):
         def __init__(self):
@@ -328,7 +328,7 @@ def alibi_buckets_and_sliding_windows():
     return program(Bias(), inputs, (1, 4), (3, 9), axes={0: {0: "b", 2: "t"}, 1: {0: "b", 1: "t"}})
 
 
-@report("https://github.com/huggingface/transformers/issues/29277")
+@report(OFTEN)
 def experts_with_routing():
     class Moe(nn.Module):
         def __init__(self):
@@ -353,7 +353,7 @@ def experts_with_routing():
     return program(Moe(), rows(6), (1, 4), (3, 5), axes=BT)
 
 
-@report("https://github.com/huggingface/transformers/issues/18362")
+@report(OFTEN)
 def sampling_filters_on_logits():
     def filters(logits, ids, temperature):
         score = torch.gather(logits, 1, ids)
@@ -402,7 +402,7 @@ def multihead_attention_with_all_options():
                    axes={0: {0: "b", 1: "t"}, 1: {0: "b", 1: "s"}, 2: {0: "b", 1: "t"}})  # fmt: skip
 
 
-@report("https://github.com/lucidrains/vector-quantize-pytorch/issues/26")
+@report(OFTEN)
 def codebooks_with_straight_through_estimates():
     class Residual(nn.Module):
         def __init__(self):
@@ -428,7 +428,7 @@ def codebooks_with_straight_through_estimates():
     return program(Residual(), rows(4), (2, 3), (1, 6), axes=BT)
 
 
-@report("https://github.com/johnma2006/mamba-minimal/issues/14")
+@report(OFTEN)
 def selective_scan_in_closed_form():
     class Scan(nn.Module):
         def __init__(self):
@@ -454,7 +454,7 @@ def selective_scan_in_closed_form():
     return program(Scan(), rows(4), (1, 4), (2, 7), axes=BT)
 
 
-@report("https://github.com/BlinkDL/RWKV-LM/issues/90")
+@report(OFTEN)
 def recurrent_kernel_in_a_scripted_loop():
     class Wkv(nn.Module):
         def __init__(self):
@@ -483,7 +483,7 @@ def recurrent_kernel_in_a_scripted_loop():
     )  # fmt: skip
 
 
-@report("https://github.com/thuml/Autoformer/issues/102")
+@report(OFTEN)
 def series_decomposition_and_autocorrelation():
     class Auto(nn.Module):
         def forward(self, x):
@@ -506,7 +506,7 @@ def series_decomposition_and_autocorrelation():
     return program(Auto(), rows(3), (2, 8), (1, 8), axes={0: {0: "b"}}, rtol=1e-3, atol=1e-4)
 
 
-@report("https://github.com/yuqinie98/PatchTST/issues/60")
+@report(OFTEN)
 def reversible_normalisation_and_patches():
     class Patch(nn.Module):
         def __init__(self):
@@ -529,7 +529,7 @@ def reversible_normalisation_and_patches():
     return program(Patch(), rows(3), (2, 8), (3, 12), axes=BT)
 
 
-@report("https://github.com/facebookresearch/dlrm/issues/81")
+@report(OFTEN)
 def feature_crosses_of_bags():
     class Dlrm(nn.Module):
         def __init__(self):
@@ -554,7 +554,7 @@ def feature_crosses_of_bags():
     return program(Dlrm(), inputs, (2, 6), (3, 7), axes={0: {0: "b"}, 1: {1: "b"}, 2: {0: "k"}, 3: {0: "l"}})
 
 
-@report("https://github.com/dreamquark-ai/tabnet/issues/211")
+@report(OFTEN)
 def sparsemax_and_entmax():
     def sparse(x):
         x = x - x.max(dim=-1, keepdim=True)[0]
@@ -596,7 +596,7 @@ def distributions_of_a_policy():
     )
 
 
-@report("https://github.com/openai/gym/issues/3200")
+@report(OFTEN)
 def recurrent_policy_with_resets():
     class Recurrent(nn.Module):
         def __init__(self):
@@ -645,7 +645,7 @@ def packed_recurrence_with_given_states():
     return program(Toy(), inputs, (2, 5), (3, 7), (1, 4), axes={0: {0: "b", 1: "t"}, 1: {0: "b"}})
 
 
-@report("https://github.com/huggingface/transformers/issues/14096")
+@report(OFTEN)
 def conditional_random_field_decoding():
     class Crf(nn.Module):
         def __init__(self):
@@ -675,7 +675,7 @@ def conditional_random_field_decoding():
     return program(Crf(), inputs, (4, 2), (7, 3), axes={0: {0: "t", 1: "b"}, 1: {0: "t", 1: "b"}}, modes="script")
 
 
-@report("https://github.com/facebookresearch/fairseq/issues/2786")
+@report(OFTEN)
 def incremental_positions_and_pad_masks():
     class Positions(nn.Module):
         def __init__(self):
@@ -707,7 +707,7 @@ def incremental_positions_and_pad_masks():
     return program(Positions(), inputs, (2, 5), (3, 8), axes=BT, modes="trace script")
 
 
-@report("https://github.com/clovaai/deep-text-recognition-benchmark/issues/76")
+@report(OFTEN)
 def attention_decoder_of_a_text_recogniser():
     class Ocr(nn.Module):
         def __init__(self):
@@ -737,7 +737,7 @@ def attention_decoder_of_a_text_recogniser():
     return program(Ocr(), rows(5), (2, 6), (3, 9), (1, 2), axes=BT)
 
 
-@report("https://github.com/suragnair/seq2seq/issues/20")
+@report(OFTEN)
 def pairwise_biaffine_scores():
     class Biaffine(nn.Module):
         def __init__(self):

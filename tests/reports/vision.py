@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from tests.reports.harness import program, reports
+from tests.reports.harness import OFTEN, program, reports
 
 TABLE, report = reports()
 PT = "https://github.com/pytorch/pytorch/issues/"
@@ -160,7 +160,7 @@ def anchors_of_all_levels_with_top_k_before_nms():
     )  # fmt: skip
 
 
-@report("https://github.com/xingyizhou/CenterNet/issues/141")
+@report(OFTEN)
 def center_peaks_by_pooling():
     def decode(heat, wh):
         b, c, h, w = heat.size()
@@ -184,7 +184,7 @@ def center_peaks_by_pooling():
     )  # fmt: skip
 
 
-@report("https://github.com/ultralytics/ultralytics/issues/1395")
+@report(OFTEN)
 def distribution_focal_decode():
     class Dfl(nn.Module):
         def __init__(self):
@@ -256,7 +256,7 @@ def drop_path_and_roll():
     return program(Block(), lambda b, t: (torch.randn(b, t, 5),), (1, 4), (2, 7), axes={0: {0: "b", 1: "t"}})
 
 
-@report("https://github.com/xinntao/Real-ESRGAN/issues/56")
+@report(OFTEN)
 def pixel_unshuffle_shuffle_with_reflect_padding():
     class Upscale(nn.Module):
         def __init__(self):
@@ -276,7 +276,7 @@ def pixel_unshuffle_shuffle_with_reflect_padding():
     return program(Upscale(), image(3), (1, 6, 8), (2, 7, 5), axes=IMAGE)
 
 
-@report("https://github.com/nihui/dain-ncnn-vulkan/issues/3")
+@report(OFTEN)
 def backward_warp_by_flow():
     def warp(x, flow):
         n, c, h, w = x.size()
@@ -296,7 +296,7 @@ def backward_warp_by_flow():
     )  # fmt: skip
 
 
-@report("https://github.com/facebookresearch/segment-anything/issues/217")
+@report(OFTEN)
 def mask_postprocessing_to_the_original_size():
     class Post(nn.Module):
         def forward(self, masks, size):
@@ -315,7 +315,7 @@ def mask_postprocessing_to_the_original_size():
     )  # fmt: skip
 
 
-@report("https://github.com/facebookresearch/segment-anything/issues/277")
+@report(OFTEN)
 def boxes_of_masks():
     def boxes(masks):
         h, w = masks.shape[-2:]
@@ -340,7 +340,7 @@ def boxes_of_masks():
     return program(boxes, inputs, (2, 5, 6), (4, 8, 3), axes={0: {0: "n", 1: "h", 2: "w"}}, modes="trace script")
 
 
-@report("https://github.com/facebookresearch/dinov2/issues/19")
+@report(OFTEN)
 def position_embedding_interpolated_by_scale():
     class Embed(nn.Module):
         def __init__(self):
@@ -363,7 +363,7 @@ def position_embedding_interpolated_by_scale():
     return program(Embed(), image(3), (1, 12, 8), (2, 12, 8), axes={0: {0: "b"}}, rtol=1e-3, atol=1e-4)
 
 
-@report("https://github.com/lpiccinelli-eth/UniDepth/issues/19")
+@report(OFTEN)
 def rays_from_intrinsics():
     def rays(depth, k):
         b, _, h, w = depth.shape
@@ -383,7 +383,7 @@ def rays_from_intrinsics():
     return program(rays, inputs, (1, 4, 6), (2, 5, 3), axes={0: {0: "b", 2: "h", 3: "w"}, 1: {0: "b"}})
 
 
-@report("https://github.com/nianticlabs/monodepth2/issues/100")
+@report(OFTEN)
 def cost_volume_by_shifts():
     class Volume(nn.Module):
         def forward(self, left, right):
@@ -433,7 +433,7 @@ def sine_positions_from_a_padding_mask():
     )  # fmt: skip
 
 
-@report("https://github.com/lyuwenyu/RT-DETR/issues/65")
+@report(OFTEN)
 def top_queries_by_encoder_scores():
     class Select(nn.Module):
         def __init__(self):
@@ -506,7 +506,7 @@ def deformable_convolution_by_gather():
     return program(Deform(), image(2), (1, 4, 5), (2, 6, 3), axes=IMAGE)
 
 
-@report("https://github.com/NVlabs/SegFormer/issues/33")
+@report(OFTEN)
 def overlapping_patches_and_fold_back():
     class Overlap(nn.Module):
         def forward(self, x):
@@ -542,7 +542,7 @@ def involution_kernels_by_unfold():
     return program(Involution(), image(4), (1, 6, 8), (3, 4, 10), axes=IMAGE, modes="trace script")
 
 
-@report("https://github.com/pytorch/vision/issues/3625")
+@report(OFTEN)
 def feature_pyramid_of_an_ordered_dict():
     from collections import OrderedDict
 
@@ -567,7 +567,7 @@ def feature_pyramid_of_an_ordered_dict():
     return program(Fpn(), image(2), (1, 8, 6), (2, 7, 9), axes=IMAGE)
 
 
-@report("https://github.com/isl-org/MiDaS/issues/122")
+@report(OFTEN)
 def normalise_each_image_by_median():
     def normalise(d, mask):
         b = d.shape[0]
@@ -591,7 +591,7 @@ def normalise_each_image_by_median():
     )  # fmt: skip
 
 
-@report("https://github.com/sithu31296/semantic-segmentation/issues/52")
+@report(OFTEN)
 def crop_by_the_size_of_another_map():
     class Unet(nn.Module):
         def __init__(self):
@@ -614,7 +614,7 @@ def crop_by_the_size_of_another_map():
     )  # fmt: skip
 
 
-@report("https://github.com/bubbliiiing/yolov4-pytorch/issues/84")
+@report(OFTEN)
 def hand_written_suppression_loop():
     class Nms(nn.Module):
         def forward(self, boxes, scores, threshold: float = 0.3):
@@ -640,7 +640,7 @@ def hand_written_suppression_loop():
     return program(Nms(), inputs, (6,), (15,), (1,), axes={0: {0: "n"}, 1: {0: "n"}}, modes="script")
 
 
-@report("https://github.com/WongKinYiu/yolov7/issues/128")
+@report(OFTEN)
 def matrix_suppression():
     def suppress(masks, scores, labels):
         scores, order = torch.sort(scores, descending=True)

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from tests.reports.harness import program, reports
+from tests.reports.harness import OFTEN, program, reports
 
 TABLE, report = reports()
 PT = "https://github.com/pytorch/pytorch/issues/"
@@ -78,7 +78,7 @@ def fill_a_new_matrix_by_elements():
     return program(Skew(), lambda n: (torch.randn(n, 3),), (2,), (5,), (1,), axes={0: {0: "n"}}, modes="trace script")
 
 
-@report("https://github.com/facebookresearch/pytorch3d/issues/1035")
+@report(OFTEN)
 def rotation_by_quaternions_with_masks():
     def to_quaternion(m):
         trace = m.diagonal(dim1=-2, dim2=-1).sum(-1)
@@ -119,7 +119,7 @@ def box_slices_changed_in_place():
     )  # fmt: skip
 
 
-@report("https://github.com/ultralytics/yolov5/issues/5995")
+@report(OFTEN)
 def boxes_clipped_and_converted_in_place():
     def finish(boxes, height, width):
         out = boxes.clone()
@@ -138,7 +138,7 @@ def boxes_clipped_and_converted_in_place():
     )  # fmt: skip
 
 
-@report("https://github.com/open-mmlab/mmdetection3d/issues/1435")
+@report(OFTEN)
 def pillars_scattered_to_a_canvas():
     class Scatter(nn.Module):
         def forward(self, features, coords, batch_size: int = 2):
@@ -160,7 +160,7 @@ def pillars_scattered_to_a_canvas():
     return program(Scatter(), inputs, (8,), (25,), axes={0: {0: "n"}, 1: {0: "n"}}, modes="trace script")
 
 
-@report("https://github.com/huggingface/transformers/issues/20815")
+@report(OFTEN)
 def shift_tokens_right():
     def shift(ids):
         shifted = ids.new_zeros(ids.shape)
@@ -244,7 +244,7 @@ def image_accumulated_at_projected_points():
     )  # fmt: skip
 
 
-@report("https://github.com/jacobgil/pytorch-grad-cam/issues/77")
+@report(OFTEN)
 def checkerboard_by_strided_assignment():
     def interleave(x):
         b, c, h, w = x.shape
@@ -262,7 +262,7 @@ def checkerboard_by_strided_assignment():
     )  # fmt: skip
 
 
-@report("https://github.com/lucidrains/vit-pytorch/issues/141")
+@report(OFTEN)
 def patches_dropped_and_restored():
     class Restore(nn.Module):
         def __init__(self):
@@ -310,7 +310,7 @@ def assign_through_a_list_of_columns():
     )  # fmt: skip
 
 
-@report("https://github.com/ryanrussell/torchkit/issues/12")
+@report(OFTEN)
 def chained_comparison_masks():
     def clean(x, y):
         valid = (x > -1) & (x < 1) | torch.isnan(y) ^ (y >= 0.5)
