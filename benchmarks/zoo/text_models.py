@@ -11,17 +11,44 @@ from small import shrink
 
 # What the general rules of `small.shrink` don't settle.
 CHANGES: dict[str, dict[str, Any]] = {
-    "gpt_neo": {"num_layers": 2, "attention_types": [[["global", "local"], 1]], "attention_layers": ["global", "local"]},
-    "deberta-v2": {"relative_attention": True, "pos_att_type": ["p2c", "c2p"], "position_buckets": 16,
-                   "share_att_key": True, "norm_rel_ebd": "layer_norm"},
+    "gpt_neo": {
+        "num_layers": 2,
+        "attention_types": [[["global", "local"], 1]],
+        "attention_layers": ["global", "local"],
+    },
+    "deberta-v2": {
+        "relative_attention": True,
+        "pos_att_type": ["p2c", "c2p"],
+        "position_buckets": 16,
+        "share_att_key": True,
+        "norm_rel_ebd": "layer_norm",
+    },
     "deberta": {"relative_attention": True, "pos_att_type": ["p2c", "c2p"], "max_relative_positions": 16},
-    "reformer": {"attn_layers": ["local", "local"], "axial_pos_shape": [4, 4], "axial_pos_embds_dim": [8, 24],
-                 "attention_head_size": 8, "feed_forward_size": 48, "is_decoder": True, "local_attn_chunk_length": 4},
+    "reformer": {
+        "attn_layers": ["local", "local"],
+        "axial_pos_shape": [4, 4],
+        "axial_pos_embds_dim": [8, 24],
+        "attention_head_size": 8,
+        "feed_forward_size": 48,
+        "is_decoder": True,
+        "local_attn_chunk_length": 4,
+    },
     "funnel": {"block_sizes": [1, 1], "block_repeats": [1, 1], "num_decoder_layers": 1},
     "mobilebert": {"intra_bottleneck_size": 32, "true_hidden_size": 32},
     "convbert": {"head_ratio": 2},
     "big_bird": {"attention_type": "original_full"},
     "bigbird_pegasus": {"attention_type": "original_full"},
+    "perceiver": {
+        "num_latents": 8,
+        "d_latents": 32,
+        "num_blocks": 1,
+        "num_self_attends_per_block": 2,
+        "num_self_attention_heads": 4,
+        "num_cross_attention_heads": 4,
+    },
+    "esm": {"pad_token_id": 1, "mask_token_id": 4, "position_embedding_type": "rotary", "emb_layer_norm_before": True},
+    "mpnet": {"pad_token_id": 1, "max_position_embeddings": 80},
+    "xmod": {"default_language": "en_XX"},
     "rwkv": {"attention_hidden_size": 32},
 }
 VERY_SLOW: set[str] = set()
@@ -51,13 +78,23 @@ def with_cache(kind: str) -> Zoo:
     """The first tokens, and the cache they leave; then further ones on top of it, in the same file."""
     import copy
 
+    from transformers import DynamicCache
+
     model = made(kind, "AutoModelForCausalLM", use_cache=True).eval()
 
     def step(n: int, past: int, new: int) -> dict[str, Any]:
+        first = {"input_ids": tokens(n, past), "use_cache": True}
         with torch.no_grad():
-            cache = model(input_ids=tokens(n, past), use_cache=True).past_key_values
-        return {"input_ids": tokens(n, new), "attention_mask": torch.ones(n, past + new, dtype=torch.long),
-                "past_key_values": copy.deepcopy(cache), "use_cache": True}
+            try:  # a cache that only grows: those with windows count in Python numbers
+                cache = model(**first, past_key_values=DynamicCache()).past_key_values
+            except Exception:  # layers that keep other states
+                cache = model(**first).past_key_values
+        return {
+            "input_ids": tokens(n, new),
+            "attention_mask": torch.ones(n, past + new, dtype=torch.long),
+            "past_key_values": copy.deepcopy(cache),
+            "use_cache": True,
+        }
 
     return Zoo(model, step(2, 5, 3), step(3, 9, 4))
 

@@ -59,7 +59,7 @@ def pick() -> list[str]:
 
 def fill() -> None:
     for name in json.loads(PICKED.read_text()) if PICKED.exists() else []:
-        add(name, "timm", lambda name=name: build(name))
+        add(f"timm {name}", "timm", lambda name=name: build(name))
 
 
 if __name__ == "__main__":

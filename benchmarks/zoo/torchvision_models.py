@@ -61,12 +61,12 @@ def clip(name: str) -> Zoo:
     from torchvision import models
 
     model = Images(models.get_model(name, weights=None, num_classes=9))
-    frames, size = (16, 224) if name.startswith("mvit") else (16, 64)
+    frames, size = (16, 224) if name.startswith(("mvit", "s3d")) else (16, 64)
     pairs = [
         ({"image": normal(2, 3, frames, size, size)}, {"image": normal(3, 3, frames * 2, size, size)}),
         ({"image": normal(1, 3, frames, size, size)}, {"image": normal(2, 3, frames, size, size)}),
     ]
-    return Zoo(model, *first_that_runs(model, *pairs[1 if name.startswith("mvit") else 0 :]))
+    return Zoo(model, *first_that_runs(model, *pairs[1 if name.startswith(("mvit", "swin3d")) else 0 :]))
 
 
 class Detector(torch.nn.Module):
