@@ -10,6 +10,7 @@ import torch
 from ..axes import sizes
 from ..program import Program
 from .compiled import uncompiled
+from .trace import CompiledCall
 
 if TYPE_CHECKING:
     from ..options import Options
@@ -33,7 +34,43 @@ def capture(model: Any, args: Any, kwargs: Mapping[str, Any] | None, options: Op
         raise TypeError(
             f"model must be an nn.Module, a scripted module or function, or an ExportedProgram, not {type(model).__name__}"
         )
-    return trace(model, positional, named)
+    try:
+        return trace(model, positional, named)
+    except CompiledCall as error:
+        return _through_export(model, positional, named, options, error)
+
+
+def _through_export(
+    model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options, cause: CompiledCall
+) -> Program:
+    """Capture by `torch.export` what the tracer can't: `torch.cond`, `torch.while_loop`.
+
+    Axes stay dynamic where arguments are plain tensors; elsewhere they can't be named to torch.export here.
+    """
+    from .exported_program import read
+    from .inputs import flatten
+
+    if not isinstance(model, torch.nn.Module):
+        raise cause
+    shapes = options.dynamic_shapes
+    arguments = flatten(model, args, kwargs)
+    names = [*options.input_names[: len(arguments.names)], *arguments.names[len(options.input_names) :]]
+    if shapes is None and options.dynamic_axes:
+        if arguments.names != arguments.parameters:
+            raise cause
+        auto: Any = torch.export.Dim.AUTO  # type: ignore[attr-defined]
+        shapes = {
+            parameter: {axis % leaf.dim(): auto for axis in options.dynamic_axes.get(name, {})} or None
+            for parameter, name, leaf in zip(arguments.parameters, names, arguments.leaves)
+        }
+    try:
+        exported = torch.export.export(model, args, kwargs, dynamic_shapes=shapes, strict=False)
+    except Exception as error:
+        raise CompiledCall(f"{cause.reason} (torch.export can't capture it either: {error})") from error
+    program = read(exported)
+    if not any(node.blocks for node in program.block.walk()):  # compiled by the user: not what this is for
+        raise cause
+    return program
 
 
 def thaw(program: Program, model: Any, args: Any, kwargs: Mapping[str, Any] | None) -> Report:

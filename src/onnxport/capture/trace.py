@@ -31,6 +31,10 @@ from .weights import named_weights
 _LOG = logging.getLogger("onnxport")
 
 
+class CompiledCall(LoweringError):
+    """The tracer can't look into a function that torch.compile made; `torch.cond` and the like make one."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Recording:
     """A run of a model: the `torch._C.Graph`, and how to read it."""
@@ -160,7 +164,7 @@ def _record(
                     "nn.Module itself instead of a function that calls it, or detach() the tensor"
                 ) from again
         if is_refused(error):
-            raise LoweringError(
+            raise CompiledCall(
                 "the model calls a function that torch.compile made; export the model with the original function"
             ) from error
         if not bools.is_cause(error):
