@@ -98,7 +98,12 @@ def detector(name: str, kind: str = "") -> Zoo:
     model = getattr(detection, name.split(" ")[0])(**options)
     with torch.no_grad():
         for parameter_name, parameter in model.named_parameters():
-            if parameter.ndim > 1 and any(head in parameter_name for head in HEADS) and not name.startswith("ssd"):
+            if (
+                parameter.ndim > 1
+                and any(head in parameter_name for head in HEADS)
+                and not two_stage
+                and "ssd" not in name
+            ):
                 parameter.mul_(1.5)
 
     def images(*pairs: tuple[int, int]) -> dict[str, Any]:

@@ -10,7 +10,9 @@ MASKS = [
     case("scatter_0d", lambda x, m, s: x.masked_scatter(m, s), f32(), torch.tensor(True), f32(2)),
     case("fill_diagonal", lambda x: x.clone().fill_diagonal_(7), f32(3, 4), dynamic={0: "n", 1: "m"}),
     case("fill_diagonal_tall", lambda x: x.clone().fill_diagonal_(7), i64(7, 2)),
-    case("fill_diagonal_wrapped", lambda x: x.clone().fill_diagonal_(7, wrap=True), f32(8, 2), dynamic={0: "n", 1: "m"}),
+    case(
+        "fill_diagonal_wrapped", lambda x: x.clone().fill_diagonal_(7, wrap=True), f32(8, 2), dynamic={0: "n", 1: "m"}
+    ),
     case("fill_diagonal_cube", lambda x: x.clone().fill_diagonal_(0.5), f32(3, 3, 3), dynamic={0: "n", 1: "n", 2: "n"}),
     case("nonzero", lambda x: x.nonzero(), i64(3, 4, low=0, high=1), dynamic={0: "n", 1: "m"}),
     case("nonzero_floats", lambda x: x.nonzero(), torch.tensor([0.0, -0.0, 0.25, float("nan")])),

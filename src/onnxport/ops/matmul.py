@@ -52,7 +52,8 @@ def _fits_gemm(c: Tensor, beta: Any, alpha: Any) -> bool:
 @lowering("aten::linear")
 def linear(g: Builder, input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor"""
-    if input.rank == 2 and weight.rank == 2 and bias is not None and input.is_float:
+    # The bias became optional with opset 11. Gemm takes the weight as it lies in memory, so that it is written as it is.
+    if input.rank == 2 and weight.rank == 2 and input.is_float and (bias is not None or g.opset >= 11):
         return g.op("Gemm", input, weight, bias, transB=1)
     # MatMul and Add rather than reshapes around a Gemm: runtimes fuse them themselves.
     result = g.matmul(input, g.transpose(weight, range(weight.rank - 1, -1, -1)))
