@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
@@ -28,6 +29,12 @@ from .sums import keeping_sum
 
 # Traces at further sizes that are made to tell expressions apart.
 _TRIALS = 6
+_ALL = sys.maxsize
+# Arguments of operators that are ints, but no sizes.
+_NO_SIZES = frozenset(
+    {"dim", "dims", "dim0", "dim1", "dim2", "start_dim", "end_dim", "axis", "source", "destination", "dtype", "layout",
+     "memory_format", "reduction", "mode", "padding_mode", "interpolation_mode", "groups", "ord", "padding_idx"}
+)  # fmt: skip
 # A program that compares sizes with a number is tried beyond it, up to so many times the example's size.
 _GROWTH = 8
 _COST = 32  # times the example's run, in all: convolutions and attention at large sizes take minutes
@@ -44,7 +51,7 @@ class Recording(Protocol):
 
 
 Sizes = Mapping[str, int]
-Retrace = Callable[[Sizes], Recording | Exception]
+Retrace = Callable[[Sizes, bool], Recording | Exception]  # with other values, if true
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -129,10 +136,11 @@ def thaw(program: Program, sizes: Sizes, retrace: Retrace) -> Report:
         crossed = None
     if grown is None and crossed is None:
         return Report(checked=False, failure=trials.failure)
-    different = [trial for trial in (grown, crossed) if trial is not None and not trial.same]
+    made = [trial for trial in (grown, crossed) if trial is not None]
+    different = [trial for trial in made if not trial.same]
     if not different:
         return Report()
-    frozen = _Thawing(program, sizes, trials, different).run()
+    frozen = _Thawing(program, sizes, trials, made).run()
     labels = trials.guilty(different[0]) if frozen else ()
     only_ifs = (
         different[0] is crossed and grown is not None and all(c.decides for c in conversions) and bool(conversions)
@@ -191,9 +199,9 @@ class _Trials:
         self.program, self.sizes, self.retrace = program, sizes, retrace
         self.failure = ""
 
-    def at(self, sizes: dict[str, int]) -> _Trial | None:
+    def at(self, sizes: dict[str, int], *, other_values: bool = False) -> _Trial | None:
         sizes = keeping_sum(self.sizes, sizes)
-        recording = self.retrace(sizes)
+        recording = self.retrace(sizes, other_values)
         if isinstance(recording, Exception):
             self.failure = self.failure or f"at {_listed(sizes)}: {_raised(recording)}"
             return None
@@ -221,15 +229,18 @@ class _Trials:
 class _Thawing:
     """Differences of the program from others, and the expressions that may explain them."""
 
-    def __init__(self, program: Program, sizes: Sizes, trials: _Trials, different: list[_Trial]) -> None:
+    def __init__(self, program: Program, sizes: Sizes, trials: _Trials, made: list[_Trial]) -> None:
         self.program, self.sizes, self.trials = program, sizes, trials
         self.seen: list[tuple[Mapping[str, int], dict[Any, Difference], int]] = []
         self.breaks: list[tuple[Sizes, Difference]] = []
         self.differences: dict[Any, tuple[Sizes, Difference]] = {}
-        for trial in different:
+        for trial in made:
             self._look(trial)
 
     def _look(self, trial: _Trial) -> None:
+        if trial.same:  # says of each constant that it is the same there, too
+            self.seen.append((trial.sizes, {}, _ALL))
+            return
         found, broken, comparable = compare(self.program, trial.read())
         self.seen.append((trial.sizes, found, comparable))
         if broken is not None:
@@ -238,13 +249,13 @@ class _Thawing:
             self.differences.setdefault(path, (trial.sizes, difference))
 
     def run(self) -> list[Frozen]:
-        if not self.breaks:
-            self._separate()
+        self._separate()
+        settled = not self.program.reads_values or self._look_at_other_values()
         made: list[tuple[Block, Node, Node]] = []
         frozen = []
         for path, (at, difference) in self.differences.items():
-            options = [] if self.breaks and not self._is_before_breaks(difference) else self._options(path)
-            if len(options) == 1:
+            options = self._options(path) if settled and self._is_before_breaks(difference) else []
+            if len(options) == 1 and options[0].confirmed:
                 _replace(difference, options[0], made)
             else:
                 frozen.append(_frozen(difference, at))
@@ -259,6 +270,8 @@ class _Thawing:
     def _options(self, path: Any) -> list[Expression]:
         """Expressions that give the constant at all sizes seen, one of each that are equal."""
         difference = self.differences[path][1]
+        if _is_no_size(difference):
+            return []
         observed: list[tuple[Sizes, int]] = []
         mine = integer(difference.mine)
         for sizes, found, comparable in self.seen:
@@ -276,15 +289,26 @@ class _Thawing:
     def _separate(self) -> None:
         """Trace at further sizes until each constant has one expression, or none."""
         for _ in range(_TRIALS):
-            groups = [options for path in self.differences if _is_open(options := self._options(path))]
+            groups = [
+                options
+                for path, (_, difference) in self.differences.items()
+                if self._is_before_breaks(difference) and _is_open(options := self._options(path))
+            ]
             if not groups:
                 return
             trial = self._at_separating_size(groups)
             if trial is None:
                 return
             self._look(trial)
-            if self.breaks:
-                return
+
+    def _look_at_other_values(self) -> bool:
+        """See which constants come from the values of the inputs: a number of them may go with a size by chance."""
+        trial = self.trials.at(dict(self.sizes), other_values=True)
+        if trial is None:
+            return False
+        found, _, comparable = compare(self.program, trial.read())
+        self.seen.append((trial.sizes, found, comparable))
+        return True
 
     def _at_separating_size(self, groups: list[list[Expression]]) -> _Trial | None:
         refused = {label: {size, *(at[label] for at, _, _ in self.seen)} for label, size in self.sizes.items()}
@@ -299,6 +323,12 @@ class _Thawing:
             for label, size in chosen.items():
                 refused[label].add(size)
         return None
+
+
+def _is_no_size(difference: Difference) -> bool:
+    """Whether the operand numbers an axis or an alternative, which no expression of a size should."""
+    schema = difference.site.node.schema
+    return schema is not None and bool(difference.path) and schema.arguments[difference.path[0]].name in _NO_SIZES
 
 
 def _is_open(options: list[Expression]) -> bool:

@@ -98,6 +98,7 @@ def record(
         program = _program(graph, model, arguments.names, inputs, weights, output_names, parts)
         program.arguments = arguments.parameters
         program.conversions = list(pitfalls.conversions)
+        program.reads_values = bool(pitfalls.seen)
         return program
 
     return Recording(graph, read)
@@ -174,15 +175,16 @@ def _record(
 
 def retracer(
     model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], axes: Sequence[Mapping[int, str]]
-) -> Callable[[Mapping[str, int]], Recording | Exception]:
-    """A function that records at other sizes of labelled axes; `axes` has one entry for each input.
+) -> Callable[[Mapping[str, int], bool], Recording | Exception]:
+    """A function that records at other sizes of labelled axes, or with other values; `axes` has one entry for each input.
 
     It returns what the model raises where it doesn't run at these sizes.
     """
 
-    def retrace(sizes: Mapping[str, int]) -> Recording | Exception:
+    def retrace(sizes: Mapping[str, int], other_values: bool = False) -> Recording | Exception:
         def resize(leaves: list[torch.Tensor]) -> list[torch.Tensor]:
-            return [_resized(leaf, labels, sizes) for leaf, labels in zip(leaves, axes)]
+            resized = [_resized(leaf, labels, sizes) for leaf, labels in zip(leaves, axes)]
+            return list(map(_with_other_values, resized)) if other_values else resized
 
         try:
             return record(model, args, kwargs, resize)
@@ -204,6 +206,12 @@ def _resized(tensor: torch.Tensor, labels: Mapping[int, str], sizes: Mapping[str
                 axis, torch.arange(sizes[label], device=tensor.device).clamp(max=tensor.shape[axis] - 1)
             )
     return tensor
+
+
+def _with_other_values(tensor: torch.Tensor) -> torch.Tensor:
+    """The first half of the values twice: what is counted among them is another number, and all stay in range."""
+    flat, count = tensor.reshape(-1), tensor.numel()
+    return torch.cat([flat[: (count + 1) // 2], flat[: count // 2]]).reshape(tensor.shape)
 
 
 def _program(

@@ -167,6 +167,7 @@ class Program:
     state: dict[str, Operand] = field(default_factory=dict)  # attributes that the program writes, by path
     arguments: list[str] = field(default_factory=list)  # of the model, in order; tensors among them are `inputs`
     conversions: list[Conversion] | None = None  # of sizes to Python numbers; None if nobody looked
+    reads_values: bool = False  # whether values of the inputs became Python numbers
     keep_alive: Any = None  # whatever lazily read types and locations refer to
 
 

@@ -1,0 +1,57 @@
+"""A constant that goes with a size by chance must not be taken for an expression of it."""
+
+import pytest
+import torch
+
+import onnxport
+from onnxport.errors import OnnxExporterWarning
+
+AXES = {"x": {0: "batch", 1: "n"}}
+
+
+class Shifted(torch.nn.Module):
+    """Window attention shifts by half a window, but not where the image is a single window."""
+
+    def forward(self, x):
+        shift = 0 if x.shape[1] <= 4 else 2
+        rolled = torch.roll(x, (-shift,), (1,)) + x[:, shift : shift + 1]
+        return torch.tanh(rolled) if shift else rolled
+
+
+def test_a_choice_by_one_size_does_not_follow_another():
+    with pytest.warns(OnnxExporterWarning, match="small sizes"):
+        result = onnxport.export(Shifted(), (torch.randn(2, 8),), None, input_names=["x"], dynamic_axes=AXES)
+    for shape in ((2, 8), (1, 9), (3, 8), (5, 17)):
+        x = torch.randn(shape)
+        torch.testing.assert_close(result(x), Shifted()(x))
+
+
+class Counted(torch.nn.Module):
+    """Tokens sorted into experts: how many each gets depends on their values."""
+
+    def forward(self, x):
+        counts = (x > 0).sum(1).tolist()
+        return x[:, : counts[0]]
+
+
+def test_a_number_of_values_does_not_become_a_size():
+    x = torch.tensor([[1.0, 1.0, 1.0, -1.0, 1.0, 1.0]])
+    with pytest.warns(OnnxExporterWarning):
+        result = onnxport.export(Counted(), (x,), None, input_names=["x"], dynamic_axes=AXES)
+    shape = result.model.graph.outputs[0].shape
+    assert shape is not None
+    assert str(shape[1]) == "min(5, n)"  # cut to a constant, of which the warning tells
+
+
+class AlongAxis(torch.nn.Module):
+    """The axis to sum over is chosen by a size."""
+
+    def forward(self, x):
+        return x.sum(1 if x.shape[0] < 3 else 0)
+
+
+def test_an_axis_is_no_size():
+    with pytest.warns(OnnxExporterWarning, match="may be"):
+        result = onnxport.export(AlongAxis(), (torch.randn(2, 4),), None, input_names=["x"], dynamic_axes=AXES)
+    x = torch.randn(1, 5)
+    torch.testing.assert_close(result(x), AlongAxis()(x))
