@@ -18,6 +18,8 @@ from .result import ExportResult, require_runtime
 from .session import asked, exporting, log, logging_on, select_model_mode_for_export
 
 if TYPE_CHECKING:
+    import onnx
+
     from .lower.model import Lowered
     from .program import Program
 
@@ -119,19 +121,21 @@ def export(
     if verify:
         require_runtime()
     with _collector_paused(), logging_on() if chosen.verbose else contextlib.nullcontext():
-        lowered = convert(model, args, kwargs, chosen)
+        lowered, skeleton = convert(model, args, kwargs, chosen)
         if chosen.verbose:
             print(text_of(lowered), end="")
         result = ExportResult(lowered, uncompiled(model), args, kwargs, chosen.training)
         if verify:
             result.verify()
         if f is not None:
-            write.write_model(lowered.model, f, external_data=external_data)
+            write.write_model(lowered.model, f, external_data=external_data, skeleton=skeleton)
     return result
 
 
-def convert(model: Any, args: Any, kwargs: Mapping[str, Any] | None, chosen: Options) -> Lowered:
-    """From a model to a checked ONNX graph: everything of an export but writing it."""
+def convert(
+    model: Any, args: Any, kwargs: Mapping[str, Any] | None, chosen: Options
+) -> tuple[Lowered, onnx.ModelProto]:
+    """From a model to a checked ONNX graph: everything of an export but writing it, for which the proto is given."""
     from . import passes, write
     from .functions import modules_as_functions
 
@@ -150,10 +154,9 @@ def convert(model: Any, args: Any, kwargs: Mapping[str, Any] | None, chosen: Opt
     ):
         passes.optimize(lowered.model)
     try:
-        write.check_model(lowered.model)
+        return lowered, write.check_model(lowered.model)
     except Exception as error:  # onnx.checker raises types of its own, and some of protobuf's
         raise CheckerError(f"the exported graph is not valid ONNX: {error}") from error
-    return lowered
 
 
 def capture_only(model: Any, args: Any, kwargs: Mapping[str, Any] | None, chosen: Options) -> Program:
@@ -236,7 +239,7 @@ def export_to_pretty_string(
         export_modules_as_functions=export_modules_as_functions,
     )
     with _collector_paused(), logging_on() if chosen.verbose else contextlib.nullcontext():
-        lowered = convert(model, args, kwargs, chosen)
+        lowered, _ = convert(model, args, kwargs, chosen)
         if google_printer:
             from .write import to_proto
 

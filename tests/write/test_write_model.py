@@ -26,9 +26,7 @@ WEIGHT = torch.arange(40 * 50, dtype=torch.float32).reshape(40, 50)
 
 
 def small_model() -> ir.Model:
-    return weights_model(
-        {"w": torch_weight(WEIGHT), "t": torch_weight(WEIGHT.t()), "b": torch_weight(WEIGHT[0])}
-    )
+    return weights_model({"w": torch_weight(WEIGHT), "t": torch_weight(WEIGHT.t()), "b": torch_weight(WEIGHT[0])})
 
 
 def nested_model() -> ir.Model:
@@ -44,9 +42,7 @@ def nested_model() -> ir.Model:
 
     model = weights_model({"w": torch_weight(WEIGHT)})
     cond = ir.Value(name="cond", shape=ir.Shape([]), type=ir.TensorType(ir.DataType.BOOL))
-    choice = ir.node(
-        "If", [cond], {"then_branch": branch("yes", WEIGHT), "else_branch": branch("no", -WEIGHT.t())}
-    )
+    choice = ir.node("If", [cond], {"then_branch": branch("yes", WEIGHT), "else_branch": branch("no", -WEIGHT.t())})
     choice.outputs[0].name = "chosen"
     choice.outputs[0].shape = ir.Shape(["rows", "columns"])
     choice.outputs[0].type = ir.TensorType(ir.DataType.FLOAT)
@@ -157,9 +153,7 @@ def state(model: ir.Model) -> list[object]:
     return [(id(v), v.name, id(v.const_value), v.const_value and v.const_value.name) for v in values]
 
 
-@pytest.mark.parametrize(
-    "make", [to_proto, to_bytes, lambda m: write_model(m, Full())], ids=["proto", "bytes", "full"]
-)
+@pytest.mark.parametrize("make", [to_proto, to_bytes, lambda m: write_model(m, Full())], ids=["proto", "bytes", "full"])
 def test_the_model_is_left_as_it_was(make):
     model = nested_model()
     model.graph.initializers["w"].const_value.name = "a name of its own"
@@ -173,9 +167,7 @@ def test_the_model_is_left_as_it_was(make):
 
 def test_the_model_is_left_as_it_was_when_serialising_fails():
     model = nested_model()
-    model.graph.append(
-        ir.node("Identity", [None], {"bad": ir.Attr("bad", ir.AttributeType.SPARSE_TENSOR, 1)})
-    )
+    model.graph.append(ir.node("Identity", [None], {"bad": ir.Attr("bad", ir.AttributeType.SPARSE_TENSOR, 1)}))
     before = state(model)
     with pytest.raises(ir.serde.SerdeError):
         to_bytes(model)
@@ -205,9 +197,7 @@ def test_external_tensor_in_an_attribute_is_an_error():
     model = small_model()
     tensor = ir.ExternalTensor("gone", 0, 4, ir.DataType.FLOAT, shape=ir.Shape([1]), name="c", base_dir="x")
     model.graph.append(ir.node("Constant", [], {"value": tensor}, name="const"))
-    with pytest.raises(
-        ValueError, match=r"attribute 'value' of node 'const' \(Constant\) lives in .*load_to_model"
-    ):
+    with pytest.raises(ValueError, match=r"attribute 'value' of node 'const' \(Constant\) lives in .*load_to_model"):
         to_bytes(model)
 
 

@@ -22,9 +22,7 @@ def weights_model(tensors: Mapping[str, ir.TensorProtocol]) -> ir.Model:
         initializers.append(value)
         nodes.append(node)
         outputs.append(node.outputs[0])
-    graph = ir.Graph(
-        [], outputs, nodes=nodes, initializers=initializers, opset_imports={"": 25}, name="weights"
-    )
+    graph = ir.Graph([], outputs, nodes=nodes, initializers=initializers, opset_imports={"": 25}, name="weights")
     return ir.Model(graph, ir_version=11, producer_name="test", metadata_props={"b": "2", "a": "1"})
 
 

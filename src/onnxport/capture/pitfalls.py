@@ -16,7 +16,7 @@ import torch
 
 from ..errors import OnnxExporterWarning
 from ..program.ir import Conversion
-from .graph import INNER
+from .graph import INNER, inputs_of
 
 _TAKES: dict[Callable[..., Any], str] = {
     torch.Tensor.item: "a Python number",
@@ -92,14 +92,14 @@ class Pitfalls:
                 if self.is_argument(value):
                     return True
             elif kind not in ("aten::size", "aten::numel", "prim::shape", "prim::Constant"):
-                pending.extend(node.inputs())
+                pending.extend(inputs_of(node))
         return bool(pending)
 
 
 def _threshold(condition: torch.Tensor) -> int | None:
     """The number that a size is compared with in `n > 512`."""
     node: Any = torch._C._get_value_trace(condition).node()  # type: ignore[attr-defined]
-    for value in node.inputs():
+    for value in inputs_of(node):
         number = value.toIValue()
         if isinstance(number, torch.Tensor) and number.dim() == 0:
             number = number.item()

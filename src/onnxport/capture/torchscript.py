@@ -16,7 +16,7 @@ import torch
 
 from ..program import Block, Location, Node, Operand, Program, Value
 from ..program.ir import Input, Weight
-from .graph import GraphReader
+from .graph import GraphReader, inputs_of, outputs_of
 from .parts import Object, Parts, has_attributes
 from .weights import named_weights
 
@@ -60,7 +60,8 @@ def read(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], names: in
         "script",
         state=attributes.state,
         arguments=[n for n, _ in arguments],
-        keep_alive=(graph, model),
+        keep_alive=graph,
+        owner=model,
     )
 
 
@@ -92,27 +93,21 @@ class Attributes:
         self._values: dict[int, Value] = {}
         for name, tensor in named.items():
             self._weight(name, tensor)
-        self._written: set[tuple[str, str]] = set()
-        self._find_writes(graph)
+        self._written = {
+            (node.inputsAt(0).type().annotation_str, node.s("name")) for node in graph.findAllNodes("prim::SetAttr")
+        }
 
     def know(self, value: Value, weight: Weight) -> None:
         """A weight that has its value already."""
         self.weights[value] = weight
         self._values[id(weight.tensor)] = value
 
-    def _find_writes(self, block: Any) -> None:
-        for node in block.nodes():
-            if node.kind() == "prim::SetAttr":
-                self._written.add((next(node.inputs()).type().annotation_str, node.s("name")))
-            for inner in node.blocks():
-                self._find_writes(inner)
-
     def leaf(self, node: Any, reader: GraphReader) -> Node | bool:
         """Take over reads and writes of attributes of known objects."""
         kind = node.kind()
         if kind not in ("prim::GetAttr", "prim::SetAttr"):
             return False
-        inputs = list(node.inputs())
+        inputs = inputs_of(node)
         owner = reader.operands[inputs[0]]
         if not isinstance(owner, (Object, Parts)):
             return False  # an object made while the model runs
@@ -127,7 +122,7 @@ class Attributes:
         if path not in self.state:
             self.state[path] = self._operand(path, getattr(owner.content, name))
         operands = [reader.operands[v] for v in inputs[1:]]
-        outputs = [reader.define(v) for v in node.outputs()]
+        outputs = [reader.define(v) for v in outputs_of(node)]
         location = reader.location(node)
         return Node(kind, operands, outputs, attributes={"name": path, "state": True}, location=location)
 

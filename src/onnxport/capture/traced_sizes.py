@@ -12,6 +12,7 @@ from unittest import mock
 
 import torch
 
+from .graph import inputs_of
 from .shared import shared
 
 
@@ -27,7 +28,7 @@ def is_size(tensor: torch.Tensor) -> bool:
         if kind in ("aten::size", "prim::Constant", "aten::numel", "prim::shape"):
             continue
         if kind == "prim::NumToTensor" or kind.rpartition("::")[2].rstrip("_") in _ARITHMETIC:
-            pending.extend(node.inputs())
+            pending.extend(inputs_of(node))
         else:
             return False
     return not pending

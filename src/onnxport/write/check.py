@@ -8,12 +8,13 @@ import onnx_ir as ir
 from onnxport.write import protobuf
 
 
-def check_model(model: ir.Model) -> None:
+def check_model(model: ir.Model) -> onnx.ModelProto:
     """`onnx.checker.check_model` on the model, its weights standing as inputs: none of them is copied.
 
-    Raises `onnx.checker.ValidationError`.
+    Returns the model without the weights of its main graph, for `write_model`. Raises `onnx.checker.ValidationError`.
     """
-    proto = protobuf.serialize(model, protobuf.embed, main=False)
+    proto = protobuf.skeleton(model)
+    inputs = len(proto.graph.input)
     known = {value.name for value in proto.graph.input}
     for name, tensor in protobuf.initializers(model.graph):
         if name not in known:
@@ -21,3 +22,5 @@ def check_model(model: ir.Model) -> None:
             proto.graph.input.append(onnx.helper.make_tensor_value_info(name, tensor.dtype.value, sizes))
     data = protobuf.message_bytes(proto)
     onnx.checker.check_model(data if len(data) < (1 << 31) - 1024 else proto)
+    del proto.graph.input[inputs:]
+    return proto

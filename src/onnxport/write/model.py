@@ -18,27 +18,31 @@ LIMIT = 2**31 - 1024
 among them, refuse the last few bytes below it."""
 
 
-def write_model(model: ir.Model, f: target.Target, *, external_data: bool | None = None) -> None:
+def write_model(
+    model: ir.Model,
+    f: target.Target,
+    *,
+    external_data: bool | None = None,
+    skeleton: onnx.ModelProto | None = None,
+) -> None:
     """Write the model to a path or at the position of a binary stream, without a copy of its weights.
 
     ``external_data``: put weights into ``<path>.data``; None means only where the model passes 2 GB.
+    ``skeleton``: what ``check_model`` gave, if the model is still the same; it is used up.
     """
     check_target(f, external_data=external_data)
     path = target.path_of(f)
     if path is not None and target.is_device(path):
         with open(path, "wb") as device:
-            write_model(model, device, external_data=external_data)
+            write_model(model, device, external_data=external_data, skeleton=skeleton)
         return
-    wire = None if external_data else _wire_model(model)
+    wire = None if external_data else _wire_model(model, skeleton)
     if wire is None and external_data is False:
-        raise ValueError(
-            f"{_too_large(model)}. Leave out external_data=False to store the weights in a second file"
-        )
+        raise ValueError(f"{_too_large(model)}. Leave out external_data=False to store the weights in a second file")
     if path is None:
         if wire is None:
             raise ValueError(
-                f"{_too_large(model)}. The weights need a second file, and a stream has no place for it: "
-                "pass a path"
+                f"{_too_large(model)}. The weights need a second file, and a stream has no place for it: pass a path"
             )
         target.send(cast(BinaryIO, f), wire.pieces())
     elif wire is not None:
@@ -80,12 +84,12 @@ def model_size(model: ir.Model) -> int:
     return sum(byte_size(tensor) for graph in graphs for _, tensor in protobuf.initializers(graph))
 
 
-def _wire_model(model: ir.Model) -> protobuf.WireModel | None:
+def _wire_model(model: ir.Model, skeleton: onnx.ModelProto | None) -> protobuf.WireModel | None:
     """None if the message would be too long."""
     if model_size(model) > LIMIT:
         return None
     try:
-        wire = protobuf.wire_model(model)
+        wire = protobuf.wire_model(model, protobuf.skeleton(model) if skeleton is None else skeleton)
     except EncodeError:
         return None
     return wire if wire.size <= LIMIT else None

@@ -13,11 +13,11 @@ before the first weight is read.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import numpy as np
 import onnx
 import onnx_ir as ir
 from onnx_ir.serde import TensorProtoTensor, serialize_model
@@ -49,9 +49,13 @@ class WireModel:
                 yield from chunks(tensor)
 
 
-def wire_model(model: ir.Model) -> WireModel:
-    """The message with its weights inline. Reads no weight of the main graph."""
-    proto = serialize(model, embed, main=False)
+def skeleton(model: ir.Model) -> onnx.ModelProto:
+    """The model without the weights of its main graph, none of which is read."""
+    return serialize(model, embed, main=False)
+
+
+def wire_model(model: ir.Model, proto: onnx.ModelProto) -> WireModel:
+    """The message with its weights inline, made from the skeleton, which it uses up."""
     weights = [_initializer_field(name, tensor) for name, tensor in initializers(model.graph)]
     payload = sum(len(head) + (byte_size(tensor) if tensor else 0) for head, tensor in weights)
     graph = message_bytes(proto.graph)
@@ -63,8 +67,7 @@ def wire_model(model: ir.Model) -> WireModel:
 def serialize(model: ir.Model, encode: Encode, *, main: bool = True) -> onnx.ModelProto:
     """The model as a proto, its initializers by ``encode``; the main graph's left out if not ``main``."""
     with _stand_ins(model, encode):
-        proto = serialize_model(model)
-    del proto.graph.initializer[:]
+        proto = serialize_model(_without_weights(model))
     if main:
         for name, tensor in initializers(model.graph):
             encode(proto.graph.initializer.add(), name, tensor)
@@ -78,9 +81,7 @@ def initializers(graph: ir.Graph) -> Iterator[tuple[str, ir.TensorProtocol]]:
         if value.const_value is not None:
             yield name, value.const_value
         elif value not in inputs:
-            raise ValueError(
-                f"initializer {name!r} of graph {graph.name!r} has no value (const_value is None)"
-            )
+            raise ValueError(f"initializer {name!r} of graph {graph.name!r} has no value (const_value is None)")
 
 
 def graphs(model: ir.Model) -> Iterator[ir.Graph]:
@@ -131,25 +132,37 @@ def _initializer_field(name: str, tensor: ir.TensorProtocol) -> tuple[bytes, ir.
     return _delimited(_INITIALIZER, len(head) + size) + head, tensor
 
 
+def _without_weights(model: ir.Model) -> ir.Model:
+    """A view of the model whose main graph has no initializers; their types would be listed as well."""
+    graph, shell = model.graph, copy.copy(model)
+    view = ir.GraphView(
+        graph.inputs,
+        graph.outputs,
+        nodes=list(graph),
+        doc_string=graph.doc_string,
+        opset_imports=graph.opset_imports,
+        name=graph.name,
+        metadata_props=graph.metadata_props,
+    )
+    shell.graph = view  # type: ignore[assignment]  # as onnx_ir's documentation of GraphView has it
+    return shell
+
+
 @contextmanager
 def _stand_ins(model: ir.Model, encode: Encode) -> Iterator[None]:
-    """Inside, no initializer is one of the caller's tensors; serde would copy and rename them.
+    """Inside, no initializer of a nested graph is one of the caller's tensors; serde would copy and rename them.
 
-    In the main graph a dummy takes their place, in nested graphs a proto that serde takes as it is.
+    A proto that serde takes as it is takes their place.
     """
-    dummy = ir.Tensor(np.zeros((), np.uint8))
     replaced: list[tuple[ir.Value, ir.TensorProtocol | None]] = []
     try:
         for graph in graphs(model):
-            for name, tensor in initializers(graph):
+            for name, tensor in initializers(graph) if graph is not model.graph else ():
+                proto = onnx.TensorProto()
+                encode(proto, name, tensor)
                 value = graph.initializers[name]
-                stand_in: ir.TensorProtocol = dummy
-                if graph is not model.graph:
-                    proto = onnx.TensorProto()
-                    encode(proto, name, tensor)
-                    stand_in = TensorProtoTensor(proto)
                 replaced.append((value, tensor))
-                value.const_value = stand_in
+                value.const_value = TensorProtoTensor(proto)
         yield
     finally:
         for value, kept in replaced:

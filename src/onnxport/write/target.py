@@ -50,9 +50,7 @@ def check_stream(stream: BinaryIO) -> None:
     """Refuse text streams, closed ones and those open for reading only, without writing to them."""
     # Wrappers such as those of tempfile aren't TextIOBase but show the encoding of what they wrap.
     if isinstance(stream, io.TextIOBase) or isinstance(getattr(stream, "encoding", None), str):
-        raise TypeError(
-            f"a model is binary, {type(stream).__name__} takes text; open the file with mode 'wb'"
-        )
+        raise TypeError(f"a model is binary, {type(stream).__name__} takes text; open the file with mode 'wb'")
     if getattr(stream, "closed", False):
         raise ValueError("the stream is closed")
     writable = getattr(stream, "writable", None)
