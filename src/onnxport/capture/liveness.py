@@ -35,6 +35,8 @@ _NO_SIZES = frozenset(
     {"dim", "dims", "dim0", "dim1", "dim2", "start_dim", "end_dim", "axis", "source", "destination", "dtype", "layout",
      "memory_format", "reduction", "mode", "padding_mode", "interpolation_mode", "groups", "ord", "padding_idx"}
 )  # fmt: skip
+# Small sizes at which the program is run, if it is another one there.
+_AROUND = 5
 # A program that compares sizes with a number is tried beyond it, up to so many times the example's size.
 _GROWTH = 8
 _COST = 32  # times the example's run, in all: convolutions and attention at large sizes take minutes
@@ -48,6 +50,9 @@ class Recording(Protocol):
 
     @property
     def read(self) -> Callable[[], Program]: ...
+
+    @property
+    def results(self) -> Callable[[Any], list[torch.Tensor]]: ...
 
 
 Sizes = Mapping[str, int]
@@ -140,11 +145,13 @@ def thaw(program: Program, sizes: Sizes, retrace: Retrace) -> Report:
     different = [trial for trial in made if not trial.same]
     if not different:
         return Report()
-    frozen = _Thawing(program, sizes, trials, made).run()
-    labels = trials.guilty(different[0]) if frozen else ()
     only_ifs = (
         different[0] is crossed and grown is not None and all(c.decides for c in conversions) and bool(conversions)
     )
+    if only_ifs and trials.agree(_around(sizes, conversions)):
+        return Report()
+    frozen = _Thawing(program, sizes, trials, made).run()
+    labels = trials.guilty(different[0]) if frozen else ()
     small = _listed(different[0].sizes) if only_ifs else ""
     return Report(True, labels, tuple(frozen), tuple(conversions), small)
 
@@ -177,6 +184,17 @@ def _crossing(sizes: Sizes) -> Iterator[dict[str, int]]:
     for small in (1, 2):
         yield dict.fromkeys(sizes, small)
     yield {label: max(size // 2, 1) for label, size in sizes.items()}
+
+
+def _around(sizes: Sizes, conversions: Sequence[Conversion]) -> Iterator[dict[str, int]]:
+    """Sizes on both sides of what sizes were compared with: all of them, and each alone."""
+    limit = max(sizes.values())
+    bounds = {2 if c.threshold is None else c.threshold for c in conversions}
+    near = {bound + step for bound in bounds if 1 < bound <= limit for step in (-1, 0, 1)}
+    for small in sorted({1, *near})[:_AROUND]:
+        yield dict.fromkeys(sizes, small)
+        for label in sizes:
+            yield {**sizes, label: small}
 
 
 @dataclasses.dataclass(slots=True)
@@ -214,6 +232,15 @@ class _Trials:
             if trial is not None:
                 return trial
         return None
+
+    def agree(self, options: Iterable[dict[str, int]]) -> bool:
+        """Whether the program gives, wherever the model runs another one, the same results: an `if` that only saves
+        time, as attention has one for single tokens."""
+        for sizes in options:
+            trial = self.at(sizes)
+            if trial is not None and not trial.same and not _gives_the_same(self.program.keep_alive, trial.recording):
+                return False
+        return True
 
     def guilty(self, different: _Trial) -> tuple[str, ...]:
         """The labels which change the program when they alone change; all if that can't be told."""
@@ -323,6 +350,25 @@ class _Thawing:
             for label, size in chosen.items():
                 refused[label].add(size)
         return None
+
+
+def _gives_the_same(graph: Any, recording: Recording) -> bool:
+    """Whether a graph gives what another recorded run gives, on the tensors of that run, but for rounding."""
+    try:
+        results = [recording.results(g) for g in (recording.graph, graph)]
+    except RuntimeError:  # a graph that can't be run, or not at these sizes
+        return False
+    return len(results[0]) == len(results[1]) and all(map(_is_close, *results))
+
+
+def _is_close(a: torch.Tensor, b: torch.Tensor) -> bool:
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    if not a.is_floating_point():
+        return torch.equal(a, b)
+    largest = float(a[a.isfinite()].abs().max()) if bool(a.isfinite().any()) else 0.0
+    rounding = 16 * torch.finfo(a.dtype).eps
+    return torch.allclose(a.double(), b.double(), rtol=rounding, atol=rounding * largest, equal_nan=True)
 
 
 def _is_no_size(difference: Difference) -> bool:

@@ -37,10 +37,11 @@ class CompiledCall(LoweringError):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Recording:
-    """A run of a model: the `torch._C.Graph`, and how to read it."""
+    """A run of a model: the `torch._C.Graph`, how to read it, and what a graph gives on the tensors of this run."""
 
     graph: Any
     read: Callable[[], Program]
+    results: Callable[[Any], list[torch.Tensor]]
 
 
 def trace(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
@@ -101,7 +102,12 @@ def record(
         program.reads_values = bool(pitfalls.seen)
         return program
 
-    return Recording(graph, read)
+    def results(graph: Any) -> list[torch.Tensor]:
+        function = torch._C._create_function_from_graph("forward", graph)
+        with torch.no_grad(), unchanged(model):
+            return list(flatten_outputs(function(*_copies(leaves), *(tensor for _, tensor in weights))).leaves)
+
+    return Recording(graph, read, results)
 
 
 def _pitfalls(arguments: int, parts: Parts) -> Pitfalls:
@@ -136,6 +142,7 @@ def _record(
             recorded = torch._C._create_graph_by_tracing(
                 function, (*inputs, *weights), lambda value: "", False, False, *holder
             )
+        torch._C._jit_pass_inline_fork_wait(recorded[0])
         return recorded[0], inputs
 
     def run_and_replace(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
