@@ -39,6 +39,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results.json"
 TABLE = HERE.parents[1] / "docs" / "models.md"
+MARK = "<!-- written by benchmarks/zoo/run.py --table from here on -->"
 TABLES = ("torchvision_models", "timm_models", "text_models", "multimodal_models", "diffusion_models", "speech_models")
 
 
@@ -164,7 +165,7 @@ def write(results: dict[str, dict[str, Any]]) -> None:
 
 
 def write_table() -> None:
-    """docs/models.md: passes by family, and what fails."""
+    """docs/models.md: passes by family, and what fails; what is written above `MARK` stays."""
     from importlib.metadata import version
 
     results = read()
@@ -176,7 +177,7 @@ def write_table() -> None:
     good = [n for n, r in results.items() if r["status"] == "pass"]
     total = sum(map(len, families.values()))
     lines = [
-        "# Models that were tried",
+        "## Models that were tried",
         "",
         f"Written by `python benchmarks/zoo/run.py --table`, with {packages}. Each model has random weights; it is",
         "exported once with dynamic axes, and compared with PyTorch in onnxruntime at the example's and at other sizes.",
@@ -188,13 +189,13 @@ def write_table() -> None:
     ]
     for family in sorted(families):
         lines.append(f"| {family} | {sum(n in good for n in families[family])} | {len(families[family])} |")
-    lines += ["", "## What passes", ""]
+    lines += ["", "### What passes", ""]
     for family in sorted(families):
         names = [n for n in sorted(families[family]) if results[n]["status"] == "pass"]
         lines += [f"* {family}: {', '.join(names)}"] if names else []
     lines += [
         "",
-        "## What doesn't",
+        "### What doesn't",
         "",
         "Where the export warned, the model's Python code depends on sizes or values, which a recorded run can't follow.",
         "",
@@ -208,7 +209,8 @@ def write_table() -> None:
                 text = re.sub(r"\s+", " ", record.get("error", "")).replace("|", "/")[:160]
                 warned = "yes" if record.get("warned") else ""
                 lines.append(f"| {name} | {family} | {record['status']} | {warned} | {text} |")
-    TABLE.write_text("\n".join(lines) + "\n")
+    above = TABLE.read_text().partition(MARK)[0]
+    TABLE.write_text(above + MARK + "\n\n" + "\n".join(lines) + "\n")
 
 
 def main() -> int:
