@@ -71,11 +71,14 @@ class UnsupportedOperatorError(OnnxExporterError):
         for entry in unsupported:
             lines.append(f"  {entry.op} ({entry.count}x)")
             lines += [f"    at {place}" for place in entry.places]
-        names = " / ".join(sorted({entry.op.split(".")[0] for entry in unsupported}))
-        lines.append(
-            f"Register a symbolic function (onnxport.register_custom_op_symbolic) for {names}, "
-            "or rewrite that part of the model."
-        )
+        named = sorted({entry.op.split(".")[0] for entry in unsupported if "::" in entry.op})
+        ways = []
+        if named:
+            ways.append(f"register a symbolic function (onnxport.register_custom_op_symbolic) for {' / '.join(named)}")
+        if any("autograd.Function" in entry.op for entry in unsupported):
+            ways.append("give the autograd.Function a static method symbolic(g, *args)")
+        way_out = ", or ".join([*ways, "rewrite that part of the model"])
+        lines.append(f"{way_out[0].upper()}{way_out[1:]}.")
         return cls("\n".join(lines), unsupported)
 
 

@@ -361,6 +361,22 @@ def test_names_that_are_too_many_doubled_or_clash_are_refused(options, message):
         exported(Net(), X, **options)
 
 
+@pytest.mark.parametrize("front_end", [lambda m: m, torch.jit.script])
+def test_nodes_are_named_by_module_and_operator_and_numbered_from_the_second_on(front_end):
+    class Twice(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self._first = torch.nn.Linear(3, 3)
+            self._second = torch.nn.Linear(3, 3)
+
+        def forward(self, x):
+            y = self._first(x)
+            return y * self._second(x * y) * x
+
+    proto = exported(front_end(Twice()), X)
+    assert [n.name for n in proto.graph.node] == ["/_first/Gemm", "/Mul", "/_second/Gemm", "/Mul_1", "/Mul_2"]
+
+
 def test_names_are_kept_exactly_and_inner_values_give_way():
     class Model(torch.nn.Module):
         def __init__(self):

@@ -13,7 +13,7 @@ from onnx.reference import ReferenceEvaluator
 
 import onnxport
 from onnxport import register_custom_op_symbolic, symbolic_helper, unregister_custom_op_symbolic, utils
-from onnxport.errors import OnnxExporterError, SymbolicValueError, UnsupportedOperatorError
+from onnxport.errors import OnnxExporterError, OnnxExporterWarning, SymbolicValueError, UnsupportedOperatorError
 from tests.contract.test_export_parameters import OPSETS, X, exported, operators, run, shape
 
 LIBRARY = torch.library.Library("contract_ops", "DEF")
@@ -131,7 +131,20 @@ def test_unregister_restores_what_was_there():
     unregister_custom_op_symbolic("aten::relu", 9)  # nothing there: nothing to do
 
 
-@pytest.mark.parametrize("name", ["relu", "::relu", "aten::", "aten::re lu", "onnx::Relu", 5, None])
+def test_a_name_without_a_namespace_is_one_of_aten():
+    register_custom_op_symbolic("::relu", lambda g, x: g.op("Abs", x), 9)
+    assert operators(exported(Call(torch.relu), X)) == ["Abs"]
+    unregister_custom_op_symbolic("::relu", 9)
+    assert operators(exported(Call(torch.relu), X)) == ["Relu"]
+
+
+def test_an_opset_beyond_the_newest_is_warned_of():
+    with pytest.warns(OnnxExporterWarning, match="opset 99 is never used"):
+        register_custom_op_symbolic("aten::relu", lambda g, x: g.op("Abs", x), 99)
+    unregister_custom_op_symbolic("aten::relu", 99)
+
+
+@pytest.mark.parametrize("name", ["relu", "::", "aten::", "aten::re lu", "onnx::Relu", 5, None])
 def test_register_refuses_bad_names(name):
     for function in (
         lambda: register_custom_op_symbolic(name, print, 9),

@@ -43,6 +43,22 @@ VIEWS = [
 ]
 
 
+BY_TENSORS = [
+    case(
+        "sizes_of_a_tensor",
+        lambda x: torch._reshape_from_tensor(x, torch._shape_as_tensor(x).flip(0)),
+        f32(3, 4),
+        dynamic=NM,
+    ),
+    case("an_input", lambda x, s: torch._reshape_from_tensor(x, s), f32(3, 4), torch.tensor([2, -1])),
+]
+
+
+@cases(BY_TENSORS, opsets=(7, 14, LATEST))
+def test_views_whose_sizes_are_a_tensor(case, frontend, opset):
+    check(case, frontend, opset)
+
+
 @cases(VIEWS, opsets=(7, 13, 14, LATEST))
 def test_views(case, frontend, opset):
     model = check(case, frontend, opset)

@@ -16,9 +16,12 @@ class Object:
 
 
 def has_attributes(value: Any) -> bool:
-    """Whether a value is an object of a scripted class; objects of C++ classes show nothing of themselves."""
+    """Whether a value is an object of a scripted class; objects of C++ classes show nothing of themselves.
+
+    An object comes back as one of Python where its class was compiled from Python.
+    """
     if not isinstance(value, torch.ScriptObject):
-        return False
+        return torch.jit._state._get_script_class(type(value)) is not None  # type: ignore[no-untyped-call]
     kind: Any = value._type()
     return not kind.qualified_name().startswith("__torch__.torch.classes.")
 

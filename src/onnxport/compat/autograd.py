@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import torch
+
 from .. import session
 from ..lower.evaluator import MISSING, Evaluator, special
 from ..program import Node
@@ -27,9 +29,17 @@ def python_op(evaluator: Evaluator, node: Node) -> None:
     elif node.blocks and _may_inline():
         evaluator.bind(node, _inlined(evaluator, node))
     else:
-        name = f"{node.attributes['name']} (autograd.Function without symbolic)"
-        evaluator.missing.setdefault(name, []).append(node)
+        evaluator.missing.setdefault(_description(node), []).append(node)
         evaluator.bind(node, [MISSING] * len(node.outputs))
+
+
+def _description(node: Node) -> str:
+    """What an error calls a Python function: no operator, so that no name can be registered for it."""
+    function, name = node.attributes["function"], node.attributes["name"]
+    owner = getattr(function, "__self__", function)
+    if isinstance(owner, type) and issubclass(owner, torch.autograd.Function):
+        return f"{name} (autograd.Function without symbolic)"
+    return f"{name} (Python code, which a script with @torch.jit.ignore calls)"
 
 
 def _may_inline() -> bool:

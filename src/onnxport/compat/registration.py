@@ -12,8 +12,10 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from ..errors import warn
 from ..lower.builder import Builder
 from ..lower.registry import Lowering
+from ..options import newest_opset
 from ..program import Node, Schema
 from .graph import Graph
 
@@ -28,23 +30,25 @@ def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Symbolic, opset
     """Convert an operator by a function of one's own, from this opset on until a later registration.
 
     Args:
-        symbolic_name: `namespace::operator`, such as `mylib::roi_align`; an `aten::` name overrides the
-            conversion that is built in, for the in-place form of the operator too.
+        symbolic_name: `namespace::operator`, such as `mylib::roi_align`; an `aten::` name (or `::operator`) overrides
+            the conversion that is built in, for the in-place form of the operator too.
         symbolic_fn: `fn(g, *arguments)`, which adds nodes by `g.op(...)` and returns the results, or None if the operator can't
             be converted as it is used.
         opset_version: the first opset that it is for.
     """
-    _check_name(symbolic_name)
+    symbolic_name = _full_name(symbolic_name)
     if not callable(symbolic_fn):
         raise TypeError(f"symbolic_fn must be a function (g, *arguments), not {symbolic_fn!r}")
     _check_opset(opset_version)
+    if opset_version > newest_opset():
+        warn(f"a symbolic for opset {opset_version} is never used: the installed onnx goes to opset {newest_opset()}")
     with _lock:
         _REGISTERED.setdefault(symbolic_name, {})[opset_version] = symbolic_fn
 
 
 def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> None:
     """Take back what `register_custom_op_symbolic` did for this name and opset: what was there before holds again."""
-    _check_name(symbolic_name)
+    symbolic_name = _full_name(symbolic_name)
     _check_opset(opset_version)
     with _lock:
         versions = _REGISTERED.get(symbolic_name, {})
@@ -53,11 +57,15 @@ def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> Non
             _REGISTERED.pop(symbolic_name, None)
 
 
-def _check_name(name: Any) -> None:
+def _full_name(name: Any) -> str:
+    """`namespace::operator`; `::operator` is one of `aten`."""
+    if isinstance(name, str) and name.startswith("::"):
+        name = f"aten{name}"
     if not isinstance(name, str) or not _NAME.match(name):
         raise ValueError(f"symbolic_name must be 'namespace::operator', not {name!r}")
     if name.partition("::")[0] == "onnx":
         raise ValueError(f"{name!r} is an operator of ONNX itself; register the torch operator that becomes it")
+    return name
 
 
 def _check_opset(version: Any) -> None:

@@ -91,10 +91,10 @@ class _Names:
         return name
 
     def new(self, name: str, *, first: bool) -> str:
-        """This name, or with the first free number; always numbered if not `first`."""
+        """This name, or with the first free number, 1 for the second of it; always numbered, from 0, if not `first`."""
         if first and name not in self.taken:
             return self.take(name)
-        count = self.counts.get(name, 0)
+        count = self.counts.get(name, int(first))
         while f"{name}_{count}" in self.taken:
             count += 1
         self.counts[name] = count + 1

@@ -295,6 +295,15 @@ def shape_as_tensor(g: Builder, self: Tensor) -> Tensor:
     return g.ints(self.shape)
 
 
+@lowering("aten::_reshape_from_tensor")
+def reshape_from_tensor(g: Builder, self: Tensor, shape: Tensor) -> Tensor:
+    """_reshape_from_tensor(Tensor self, Tensor shape) -> Tensor"""
+    (rank,) = shape.shape
+    if not isinstance(rank, int):
+        raise LoweringError("the number of sizes of a reshape is known only at run time; give a tensor of fixed length")
+    return g.reshape(self, known_sizes(self.numel, [g.int_of(g.gather(shape, i, 0)) for i in range(rank)]))
+
+
 @lowering("aten::numel", "aten::sym_numel", "prim::numel")
 def numel(g: Builder, self: Tensor) -> Size:
     """numel(Tensor self) -> int"""

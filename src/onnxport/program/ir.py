@@ -168,7 +168,9 @@ class Program:
     arguments: list[str] = field(default_factory=list)  # of the model, in order; tensors among them are `inputs`
     conversions: list[Conversion] | None = None  # of sizes to Python numbers; None if nobody looked
     reads_values: bool = False  # whether values of the inputs became Python numbers
-    keep_alive: Any = None  # whatever lazily read types and locations refer to
+    keeps_sizes: bool = False  # whether it is known that no size did, in any way
+    keep_alive: Any = None  # what torch recorded, which lazily read types and locations refer to
+    owner: Any = None  # the scripted model, which the types in what was recorded belong to
 
 
 @dataclass(frozen=True, slots=True)
