@@ -21,7 +21,7 @@ def capture(model: Any, args: Any, kwargs: Mapping[str, Any] | None, options: Op
     """Capture a model by the front end for its type."""
     from . import torchscript
     from .exported_program import read
-    from .inputs import normalize
+    from .inputs import normalize, slip_in
     from .trace import trace
 
     if isinstance(model, torch.export.ExportedProgram):
@@ -38,6 +38,11 @@ def capture(model: Any, args: Any, kwargs: Mapping[str, Any] | None, options: Op
         return trace(model, positional, named)
     except CompiledCall as error:
         return _through_export(model, positional, named, options, error)
+    except Exception as error:
+        slip = slip_in(args)
+        if slip is None:
+            raise
+        raise TypeError(f"{error}\n  {slip}") from error
 
 
 def _through_export(
@@ -77,12 +82,13 @@ def thaw(program: Program, model: Any, args: Any, kwargs: Mapping[str, Any] | No
     """Look for dynamic axes that a trace froze, by tracing at other sizes; see `liveness.thaw`."""
     from . import liveness
     from .inputs import normalize
-    from .trace import retracer
+    from .trace import retracer, runner
 
     model = uncompiled(model)
     positional, named = normalize(args, kwargs)
-    retrace = retracer(model, positional, named, [declared.axes for declared in program.inputs])
-    return liveness.thaw(program, sizes(program), retrace)
+    axes = [declared.axes for declared in program.inputs]
+    retrace = retracer(model, positional, named, axes)
+    return liveness.thaw(program, sizes(program), retrace, runner(model, positional, named, axes))
 
 
 __all__ = ["capture", "thaw", "uncompiled"]

@@ -5,7 +5,8 @@ traces at different sizes then differ: in that constant, or in the ops that were
 follows one size by an expression is replaced by the expression, and stays live (see `expressions`); anything
 else is reported with its place.
 
-Where nothing is frozen, which is the rule, the two recordings have the same text, and the second isn't read further.
+Where nothing is frozen, which is the rule, the two recordings have the same text, and the second isn't read further; of
+most models it is known without a second one (see `kept`), and they are only run again.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ class Recording(Protocol):
 
 Sizes = Mapping[str, int]
 Retrace = Callable[[Sizes, bool], Recording | Exception]  # with other values, if true
+Run = Callable[[Sizes], Exception | None]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -76,14 +78,14 @@ class Report:
     """What is known of the dynamic axes of a trace.
 
     Attributes:
-        checked: whether the model ran at other sizes at all.
+        stuck: labels of axes of which the model ran at no other size.
         labels: of the axes that `frozen` depends on.
         conversions: where sizes became Python numbers.
         small: sizes at which the program is another one, where it is the same at larger ones.
-        failure: what the model raised at other sizes, if it ran at none.
+        failure: what the model raised at other sizes, where it ran at none.
     """
 
-    checked: bool = True
+    stuck: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     frozen: tuple[Frozen, ...] = ()
     conversions: tuple[Conversion, ...] = ()
@@ -92,15 +94,15 @@ class Report:
 
     def message(self, sizes: Sizes) -> str:
         """What to tell the user; "" if all is well."""
-        if not self.checked:
-            labels = _listed(sizes)
-            return (
-                f"the model runs at no other sizes than {labels} that were tried, so whether these axes are dynamic in the "
-                f"exported model isn't known ({self.failure}). Give an example at which they can grow and shrink, or "
-                "check_axes=False if you know better."
-            )
-        if not self.frozen:
-            return ""
+        stuck = _listed({label: sizes[label] for label in self.stuck})
+        lines = [
+            f"the model runs at no other sizes than {stuck} that were tried, so whether these axes are dynamic in the "
+            f"exported model isn't known ({self.failure}). Give an example at which they can grow and shrink, or "
+            "check_axes=False if you know better."
+        ]
+        return "\n".join([*(lines if stuck else ()), *(self._frozen(sizes) if self.frozen else ())])
+
+    def _frozen(self, sizes: Sizes) -> list[str]:
         labels = _listed({label: sizes[label] for label in self.labels})
         where = f"may be wrong at small sizes like {self.small}" if self.small else f"may be right only at {labels}"
         lines = [
@@ -120,18 +122,25 @@ class Report:
                 "Compute with x.shape and tensors instead of int(), range(), numpy and if; or put that part into a "
                 "function and decorate it with @torch.jit.script, which mixes into traces and keeps ifs and loops."
             )
-        return "\n".join(lines)
+        return lines
 
 
-def thaw(program: Program, sizes: Sizes, retrace: Retrace) -> Report:
+def thaw(program: Program, sizes: Sizes, retrace: Retrace, run: Run) -> Report:
     """Replace constants that follow a size by expressions, in place; what stays frozen.
 
     Args:
         sizes: the example sizes by label.
-        retrace: traces at other sizes; None where the model can't run at these.
+        retrace: traces at other sizes; what the model raises where it can't run at these.
+        run: runs the model at other sizes, in a fraction of the time of a trace; what it raises. It is enough for a
+            program that is known to keep all sizes.
     """
     conversions = program.conversions or []
-    trials = _Trials(program, sizes, retrace)
+    trials = _Trials(program, sizes, retrace, run)
+    if program.keeps_sizes:
+        larger = next(filter(trials.runs, _grown(sizes, conversions)), None)
+        if larger is not None:
+            _, stuck = trials.alone(larger)
+            return Report(stuck, failure=trials.failure)
     grown = trials.first(_grown(sizes, conversions))
     if grown is None:  # sizes of 1 show little: they are broadcast
         crossed = trials.first(_shrunk(sizes))
@@ -140,20 +149,22 @@ def thaw(program: Program, sizes: Sizes, retrace: Retrace) -> Report:
     else:
         crossed = None
     if grown is None and crossed is None:
-        return Report(checked=False, failure=trials.failure)
-    made = [trial for trial in (grown, crossed) if trial is not None]
+        return Report(tuple(sizes), failure=trials.failure)
+    first = grown or crossed
+    alone, stuck = trials.alone(first.sizes) if first else ([], ())
+    made = [trial for trial in (grown, crossed, *map(trials.at, alone)) if trial is not None]
     different = [trial for trial in made if not trial.same]
     if not different:
-        return Report()
+        return Report(stuck, failure=trials.failure)
     only_ifs = (
         different[0] is crossed and grown is not None and all(c.decides for c in conversions) and bool(conversions)
     )
     if only_ifs and trials.agree(_around(sizes, conversions)):
-        return Report()
+        return Report(stuck, failure=trials.failure)
     frozen = _Thawing(program, sizes, trials, made).run()
     labels = trials.guilty(different[0]) if frozen else ()
     small = _listed(different[0].sizes) if only_ifs else ""
-    return Report(True, labels, tuple(frozen), tuple(conversions), small)
+    return Report(stuck, labels, tuple(frozen), tuple(conversions), small, trials.failure)
 
 
 def _grown(sizes: Sizes, conversions: Sequence[Conversion]) -> Iterator[dict[str, int]]:
@@ -213,9 +224,30 @@ class _Trial:
 class _Trials:
     """Traces at other sizes."""
 
-    def __init__(self, program: Program, sizes: Sizes, retrace: Retrace) -> None:
-        self.program, self.sizes, self.retrace = program, sizes, retrace
+    def __init__(self, program: Program, sizes: Sizes, retrace: Retrace, run: Run) -> None:
+        self.program, self.sizes, self.retrace, self.run = program, sizes, retrace, run
         self.failure = ""
+
+    def runs(self, sizes: Sizes) -> bool:
+        sizes = keeping_sum(self.sizes, sizes)
+        error = self.run(sizes)
+        if error is not None:
+            self.failure = self.failure or f"at {_listed(sizes)}: {_raised(error)}"
+        return error is None
+
+    def alone(self, tried: Sizes) -> tuple[list[dict[str, int]], tuple[str, ...]]:
+        """Sizes at which the model runs with one of the labels changed that `tried` left as they were; and those labels
+        which can't be changed."""
+        found, stuck, self.failure = [], [], ""
+        for label, size in self.sizes.items():
+            if tried[label] == size:
+                others = [size + 1, size * 2, size // 2, size * 3, *self.sizes.values()]
+                at = next(filter(self.runs, ({**self.sizes, label: n} for n in others if n not in (0, size))), None)
+                if at is None:
+                    stuck.append(label)
+                else:
+                    found.append(at)
+        return found, tuple(stuck)
 
     def at(self, sizes: dict[str, int], *, other_values: bool = False) -> _Trial | None:
         sizes = keeping_sum(self.sizes, sizes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -27,7 +28,7 @@ _OUT_OF_PLACE: Mapping[Function, Function] = {
 
 # The second argument of these is a list of so many ints. The tracer keeps sizes in a list live, but reads a bare one.
 _LISTS: Mapping[Function, int] = {
-    torch.roll: 1, torch.Tensor.roll: 1,
+    torch.roll: 1, torch.Tensor.roll: 1, F.unfold: 2,
     F.avg_pool1d: 1, F.avg_pool2d: 2, F.avg_pool3d: 3,
     F.max_pool1d: 1, F.max_pool2d: 2, F.max_pool3d: 3,
     F.adaptive_avg_pool1d: 1, F.adaptive_avg_pool2d: 2, F.adaptive_avg_pool3d: 3,
@@ -37,17 +38,25 @@ _LISTS: Mapping[Function, int] = {
 class TracingMode(TorchFunctionMode):
     """Calls others instead of functions that the tracer records wrongly or not at all, and `watched` for those in it.
 
+    `overwrites` is told of what is given as `out=`.
+
     It is the only mode that is on, since each costs as much as many an operator does.
     """
 
-    def __init__(self, watched: Mapping[Function, Function]) -> None:
+    def __init__(self, watched: Mapping[Function, Function], overwrites: Callable[[torch.Tensor], None]) -> None:
         super().__init__()
+        self._overwrites = overwrites
         self._instead = {**_INSTEAD, **watched}
+        self.called: set[Function] = set()
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
+        self.called.add(func)
         call = self._instead.get(func, func)
+        if kwargs and (out := kwargs.get("out")) is not None and torch._C._get_tracing_state():
+            for tensor in out if isinstance(out, (tuple, list)) else (out,):
+                self._overwrites(tensor)
         return call(*args, **kwargs) if kwargs else call(*args)
 
 
@@ -91,28 +100,35 @@ def _is_scalar(args: tuple[Any, ...], position: int) -> bool:
 
 
 def _tensor_of(function: Function) -> Function:
-    """`torch.tensor([h, w])` keeps numbers; sizes among them stay live where they are stacked."""
+    """`torch.tensor([h, w])` keeps numbers; sizes and other 0-d tensors among them stay live where they are stacked."""
 
     def tensor(data: Any, *args: Any, **kwargs: Any) -> Any:
-        if not isinstance(data, (list, tuple)) or not _has_sizes(data):
+        if not isinstance(data, (list, tuple)) or not _has_tensors(data):
             return function(data, *args, **kwargs)
-        floats = any(isinstance(x, float) for x in _numbers(data))
-        dtype = kwargs.get("dtype") or (torch.get_default_dtype() if floats else torch.int64)
-        return _stacked(data, dtype)
+        kinds = [x.dtype if isinstance(x, torch.Tensor) else _KINDS[x.__class__]() for x in _numbers(data)]
+        return _stacked(data, kwargs.get("dtype") or functools.reduce(torch.promote_types, kinds))
 
     return tensor
+
+
+_KINDS: Mapping[type, Callable[[], torch.dtype]] = {
+    bool: lambda: torch.bool,
+    int: lambda: torch.int64,
+    float: torch.get_default_dtype,
+}
 
 
 def _numbers(data: Any) -> list[Any]:
     return [x for row in data for x in _numbers(row)] if isinstance(data, (list, tuple)) else [data]
 
 
-def _has_sizes(data: Any) -> bool:
+def _has_tensors(data: Any) -> bool:
     numbers = _numbers(data)
-    kinds = {x.__class__ for x in numbers}
-    if torch.Tensor not in kinds or not kinds <= {torch.Tensor, int, float}:
-        return False
-    return all(is_size(x) for x in numbers if isinstance(x, torch.Tensor))
+    tensors = [x for x in numbers if isinstance(x, torch.Tensor)]
+    return bool(tensors) and all(x.dim() == 0 for x in tensors) and {x.__class__ for x in numbers} <= _ELEMENTS
+
+
+_ELEMENTS = {torch.Tensor, torch.nn.Parameter, *_KINDS}
 
 
 def _stacked(data: Any, dtype: torch.dtype) -> torch.Tensor:
@@ -136,6 +152,22 @@ def _fill(input: torch.Tensor, value: Any) -> torch.Tensor:
     return input.clone().fill_(value)
 
 
+def _set_data(tensor: torch.Tensor, value: torch.Tensor) -> None:
+    """`x.data = y` is not recorded. It is a write, as long as nobody tells x's old memory from its new one."""
+    old, new = ([int(size) for size in x.shape] for x in (tensor, value))
+    if old != new or tensor.dtype != value.dtype:
+        raise LoweringError(
+            f"a tensor of {tensor.dtype} and sizes {old} is given data of {value.dtype} and sizes {new}; use a name of "
+            "its own for the new one"
+        )
+    tensor.detach().copy_(value)
+
+
+def _copied(tensor: torch.Tensor, memo: dict[int, Any]) -> torch.Tensor:
+    """`copy.deepcopy(x)` copies memory, which the tracer doesn't see."""
+    return memo.setdefault(id(tensor), tensor.clone())  # type: ignore[no-any-return]
+
+
 def _view(tensor: torch.Tensor, *size: Any, **kwargs: Any) -> torch.Tensor:
     """`tensor.view(dtype)` can't be recorded."""
     dtype = kwargs.get("dtype", size[0] if len(size) == 1 else None)
@@ -157,6 +189,9 @@ _INSTEAD: dict[Function, Function] = {
     torch.tensor: _tensor_of(torch.tensor),
     torch.as_tensor: _tensor_of(torch.as_tensor),
     torch.Tensor.new: _new,
+    torch.Tensor.data.__get__: torch.Tensor.detach,  # type: ignore[attr-defined]
+    torch.Tensor.data.__set__: _set_data,  # type: ignore[attr-defined]
+    torch.Tensor.__deepcopy__: _copied,
     torch.Tensor.view: _view,
 }
 

@@ -19,6 +19,7 @@ from .compiled import compiling_nothing, is_refused
 from .constants import Constants
 from .graph import GraphReader
 from .inputs import flatten, flatten_outputs
+from .kept import Kept
 from .modes import TracingMode
 from .parts import Parts
 from .pitfalls import Pitfalls
@@ -65,16 +66,19 @@ def record(
     named = named_weights(model) if isinstance(model, torch.nn.Module) else {}
     leaves = arguments.leaves if resize is None else resize(arguments.leaves)
     output_names: list[str | None] = []
+    strings: list[str] = []
 
     def run(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         positional, keywords = arguments.rebuild(tensors[: len(leaves)])
         outputs = flatten_outputs(model(*positional, **keywords))
-        output_names[:] = outputs.names
+        output_names[:], strings[:] = outputs.names, outputs.strings
         return tuple(outputs.leaves)
 
     weights = list(named.items())
     parts = Parts(model)
-    pitfalls, constants = _pitfalls(len(leaves), parts), Constants()
+    pitfalls, constants, kept = _pitfalls(len(leaves), parts), Constants(), Kept()
+    watched = {**constants.watched(), **kept.watched(), **(pitfalls.watched() if resize is None else {})}
+    mode = TracingMode(watched, constants.keep)
     with (
         torch.no_grad(),
         tracer_flags(),
@@ -82,17 +86,22 @@ def record(
         _module_scopes(model, parts),
         _quiet(),
         number_functions(),
-        TracingMode({**constants.watched(), **(pitfalls.watched() if resize is None else {})}),
+        mode,
     ):
         graph, inputs = _record(run, leaves, [tensor for _, tensor in weights], model, parts, constants, pitfalls)
     if resize is None:
         constants.warn(_named_modules(model))
+        for text in strings:
+            warn(f"the model returns the string {text!r}, which is not among the outputs of the exported model")
+        for name in arguments.arrays:
+            warn(f"{name!r} is a numpy array, a constant of the exported model; as a tensor it would be an input")
     counters = arguments.counters()
     if counters and resize is None:
         warn(
             f"{', '.join(counters[:4])}{', ...' if len(counters) > 4 else ''}: the model counts this number on, but it "
             "is a constant of the exported model; make it a tensor to have it as an input"
         )
+    calls_scripts = parts.module is not None or any(graph.findAllNodes("prim::CallFunction"))
     torch._C._jit_pass_inline(graph)
 
     def read() -> Program:
@@ -100,6 +109,9 @@ def record(
         program.arguments = arguments.parameters
         program.conversions = list(pitfalls.conversions)
         program.reads_values = bool(pitfalls.seen)
+        program.keeps_sizes = not (calls_scripts or pitfalls.conversions or pitfalls.seen) and kept.all_sizes(
+            mode.called, program
+        )
         return program
 
     def results(graph: Any) -> list[torch.Tensor]:
@@ -138,12 +150,13 @@ def _record(
 
     def graph_of(function: Callable[..., tuple[torch.Tensor, ...]]) -> tuple[Any, list[torch.Tensor]]:
         inputs = _copies(leaves)
+        shaped = {id(t): t.detach() for t in inputs}  # the model may change the sizes of the copies in place
         with unchanged(model), constants.unchanged():
             recorded = torch._C._create_graph_by_tracing(
                 function, (*inputs, *weights), lambda value: "", False, False, *holder
             )
         torch._C._jit_pass_inline_fork_wait(recorded[0])
-        return recorded[0], inputs
+        return recorded[0], [shaped[id(t)] for t in inputs]
 
     def run_and_replace(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         outputs = run(*tensors)
@@ -200,6 +213,26 @@ def retracer(
             return error
 
     return retrace
+
+
+def runner(
+    model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], axes: Sequence[Mapping[int, str]]
+) -> Callable[[Mapping[str, int]], Exception | None]:
+    """A function that runs the model at other sizes of labelled axes, as `retracer` has them; what it raises."""
+
+    def run(sizes: Mapping[str, int]) -> Exception | None:
+        arguments = flatten(model, args, kwargs)
+        leaves = [_resized(leaf, labels, sizes) for leaf, labels in zip(arguments.leaves, axes)]
+        try:
+            with torch.no_grad(), compiling_nothing(model), unchanged(model):
+                positional, keywords = arguments.rebuild(tuple(_copies(leaves)))
+                model(*positional, **keywords)
+        except Exception as error:  # whatever a model raises at sizes that it can't take
+            _LOG.info("the model doesn't run at %s: %s", dict(sizes), error)
+            return error
+        return None
+
+    return run
 
 
 def _resized(tensor: torch.Tensor, labels: Mapping[int, str], sizes: Mapping[str, int]) -> torch.Tensor:
@@ -304,7 +337,8 @@ def unchanged(model: Any) -> Iterator[None]:
     state = [
         (m, dict(m.__dict__), dict(m._parameters), dict(m._buffers)) for m in modules if not isinstance(m, scripted)
     ]
-    contents = [(b, b.detach().clone(), b._version) for m in modules for b in m.buffers(recurse=False)]
+    with torch._C.DisableTorchFunction():  # a mode that is on looks at the model's calls
+        contents = [(b, b.detach().clone(), b._version) for m in modules for b in m.buffers(recurse=False)]
     random = torch.get_rng_state()
     try:
         yield
@@ -317,7 +351,7 @@ def unchanged(model: Any) -> Iterator[None]:
             module._parameters.update(parameters)
             module._buffers.clear()
             module._buffers.update(buffers)
-        with torch.no_grad():
+        with torch._C.DisableTorchFunction(), torch.no_grad():
             for buffer, content, version in contents:
                 # Running statistics are written without counting the version up.
                 if buffer._version != version or not torch.equal(buffer, content):

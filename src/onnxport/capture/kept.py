@@ -1,0 +1,143 @@
+"""Whether a trace is known to have kept every size, so that it needn't be made again at other sizes to see.
+
+A size is lost only where Python takes it out of the trace (`int(n)`, `len(x)`, which are noted, see `pitfalls`), where a
+function of torch computes with it in Python or C++ before the tracer sees it, or where the tracer reads an argument
+instead of recording it. A model that calls nothing but functions of which none of this is true has lost none. Most
+models do; for all others nothing is said here, and `liveness` traces again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+from types import EllipsisType, NoneType
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from ..program import Program
+from .modes import instead
+
+Function = Callable[..., Any]
+
+# Functions and methods of these names are recorded as one node, with the sizes among their arguments; or they are
+# functions of torch.nn.functional that only pass their arguments on.
+_NAMES = frozenset({
+    "_assert", "abs", "acos", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "add", "addcdiv",
+    "addcmul", "addmm", "all", "alpha_dropout", "amax", "amin", "any", "arange", "argmax", "argmin", "asin", "atan",
+    "atan2", "avg_pool1d", "avg_pool2d", "avg_pool3d", "baddbmm", "batch_norm", "bitwise_and",
+    "bitwise_not", "bitwise_or", "bmm", "cat", "ceil", "celu", "chunk", "clamp", "clamp_max", "clamp_min", "clone",
+    "contiguous", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cos",
+    "cosh", "cumprod", "cumsum", "detach", "div", "dot", "dropout", "einsum", "elu", "embedding", "empty", "eq", "erf",
+    "exp", "exp2", "expand", "expand_as", "expm1", "feature_dropout", "flatten", "flip", "floor", "floor_divide",
+    "fmod", "fold", "full", "gather", "ge", "gelu", "glu", "group_norm", "gru", "gt", "hardsigmoid", "hardswish",
+    "hardtanh", "hypot", "index_copy", "index_select", "instance_norm", "interpolate", "is_complex",
+    "is_floating_point", "isinf", "isnan", "layer_norm", "le", "leaky_relu", "lerp", "linear", "linspace", "log",
+    "log10", "log1p", "log2", "log_softmax", "logical_and", "logical_not", "logical_or", "logsigmoid", "logsumexp",
+    "lstm", "lt", "masked_fill", "matmul", "max", "max_pool1d", "max_pool2d", "max_pool3d", "maximum", "mean", "min",
+    "minimum", "mish", "mm", "movedim", "mul", "multi_head_attention_forward", "mv", "nan_to_num", "narrow", "ne",
+    "neg", "new_full", "new_ones", "new_zeros", "norm", "normalize", "one_hot", "ones", "ones_like", "outer", "pad",
+    "permute", "pixel_shuffle", "pow", "prelu", "prod", "reciprocal", "relu", "relu6", "remainder", "repeat", "reshape",
+    "reshape_as", "rms_norm", "rnn_relu", "rnn_tanh", "rot90", "round", "rsqrt", "rsub", "scaled_dot_product_attention",
+    "scatter", "select", "selu", "sigmoid", "sign", "silu", "sin", "sinh", "softmax", "softplus", "sort", "split",
+    "sqrt", "square", "squeeze", "stack", "std", "sub", "sum", "swapaxes", "t", "tan", "tanh", "to", "topk",
+    "transpose", "tril", "triu", "triu_indices", "true_divide", "type_as", "unflatten", "unfold", "unsqueeze", "var",
+    "view", "view_as", "where", "zeros", "zeros_like",
+})  # fmt: skip
+_METHODS = frozenset({
+    "__abs__", "__add__", "__and__", "__div__", "__eq__", "__floordiv__", "__ge__", "__getitem__", "__gt__", "__iadd__",
+    "__imul__", "__invert__", "__isub__", "__itruediv__", "__le__", "__lt__", "__matmul__", "__mod__", "__mul__",
+    "__ne__", "__neg__", "__or__", "__pow__", "__radd__", "__rfloordiv__", "__rmatmul__", "__rmul__", "__rpow__",
+    "__rsub__", "__rtruediv__", "__sub__", "__truediv__", "bfloat16", "bool", "byte", "cpu", "cuda", "dim", "double",
+    "float", "half", "int", "is_complex", "is_floating_point", "is_signed", "long", "numel", "size",
+})  # fmt: skip
+_GETTERS = ("T", "data", "device", "dtype", "is_cuda", "is_nested", "layout", "mT", "ndim", "requires_grad", "shape")
+# Nodes that the tracer writes for these beside those of their names.
+_NODES = frozenset(
+    {"size", "slice", "index", "alias", "Int", "Float", "ScalarImplicit", "NumToTensor", "ListConstruct", "ListUnpack",
+     "TupleConstruct", "numpy_T", "mT", "_convolution", "lift_fresh", "split_with_sizes", "upsample_nearest1d",
+     "upsample_nearest2d", "upsample_nearest3d", "upsample_linear1d", "upsample_bilinear2d", "upsample_bicubic2d",
+     "upsample_trilinear3d", "_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa", "im2col", "col2im", "linalg_vector_norm"}
+)  # fmt: skip
+_INDEXES = (int, slice, NoneType, EllipsisType, torch.Tensor)
+# Functions of which the tracer reads arguments after the first that are no lists, and how many it doesn't.
+_READ: dict[Function, int] = {
+    **dict.fromkeys((F.conv1d, F.conv2d, F.conv3d, F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d), 3),
+    **dict.fromkeys((F.max_pool1d, F.max_pool2d, F.max_pool3d, F.avg_pool1d, F.avg_pool2d, F.avg_pool3d), 2),
+    F.scaled_dot_product_attention: 4,
+    **dict.fromkeys((F.interpolate, F.pad, F.normalize, F.dropout, F.alpha_dropout, F.glu, F.unfold, F.fold), 1),
+    **dict.fromkeys((torch.chunk, torch.Tensor.chunk, torch.nan_to_num, torch.Tensor.nan_to_num), 1),
+    **dict.fromkeys((F.layer_norm, F.group_norm, F.rms_norm), 4),
+    **dict.fromkeys((F.batch_norm, F.instance_norm), 5),
+}
+_TENSORS = frozenset({"input", "weight", "bias", "attn_mask", "running_mean", "running_var"})
+# Those among them whose lists are recorded.
+_LISTS_RECORDED = frozenset({F.interpolate, F.pad})
+
+
+def _functions() -> frozenset[Function]:
+    holders: tuple[Any, ...] = (torch, torch.Tensor, F, torch._C._nn)  # type: ignore[attr-defined]
+    names = {*_NAMES, *(f"{name}_" for name in _NAMES)}
+    found = [getattr(holder, name) for holder in holders for name in names if hasattr(holder, name)]
+    methods = [getattr(torch.Tensor, name) for name in _METHODS if hasattr(torch.Tensor, name)]
+    getters = [getattr(torch.Tensor, name).__get__ for name in _GETTERS]
+    return frozenset([*found, *methods, *getters, torch._C._set_grad_enabled])
+
+
+_KEEPING = _functions()
+
+
+class Kept:
+    """What a trace does, as far as it may lose a size.
+
+    Attributes:
+        doubtful: whether a function was called in a way that may lose one.
+    """
+
+    def __init__(self) -> None:
+        self.doubtful = False
+
+    def watched(self) -> dict[Function, Function]:
+        """The functions whose arguments matter, and what looks at them before it calls them."""
+        read = {function: self._numbers(function, count) for function, count in _READ.items()}
+        splits = {function: self._split(function) for function in (torch.split, torch.Tensor.split)}
+        return {torch.Tensor.__getitem__: self._getitem, **read, **splits}
+
+    def _getitem(self, tensor: torch.Tensor, index: Any) -> Any:
+        for part in index if index.__class__ is tuple else (index,):
+            if part.__class__ not in _INDEXES:  # of a list, numbers are read
+                self.doubtful = True
+        return tensor[index]
+
+    def _split(self, function: Function) -> Function:
+        call = instead(function)
+
+        def watch(*args: Any, **kwargs: Any) -> Any:
+            if len(args) < 2 or not isinstance(args[1], (list, tuple)):  # how many pieces there are hangs on the axis
+                self.doubtful = True
+            return call(*args, **kwargs)
+
+        return watch
+
+    def _numbers(self, function: Function, tensors: int) -> Function:
+        call, lists = instead(function), () if function in _LISTS_RECORDED else (list, tuple)
+
+        def watch(*args: Any, **kwargs: Any) -> Any:
+            rest = [*args[tensors:], *(v for k, v in kwargs.items() if k not in _TENSORS)]
+            rest += [x for given in rest if isinstance(given, lists) for x in given]
+            if any(isinstance(x, torch.Tensor) for x in rest):
+                self.doubtful = True
+            return call(*args, **kwargs)
+
+        return watch
+
+    def all_sizes(self, called: Set[Function], program: Program) -> bool:
+        """Whether a trace that called these functions and became this program has kept all sizes."""
+        if self.doubtful or not called <= _KEEPING:
+            return False
+        return all(map(_is_plain, {node.op.partition(".")[0] for node in program.block.walk()}))
+
+
+def _is_plain(kind: str) -> bool:
+    name = kind.rpartition("::")[2]
+    return name in _NODES or (kind.startswith("aten::") and name.rstrip("_") in _NAMES)

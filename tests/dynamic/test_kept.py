@@ -1,0 +1,168 @@
+"""What is known to keep every size needs no second trace; whatever may lose one is traced again."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import onnxport
+from onnxport.capture import trace
+from onnxport.capture.comparison import same_text
+from onnxport.errors import OnnxExporterWarning
+
+
+@torch.jit.script
+def scripted(x: torch.Tensor, n: int) -> torch.Tensor:
+    return x + n
+
+
+# Calls with a size, a bare one or in a list, of an (n, 6) tensor.
+CALLS = {
+    "zeros": lambda x, n: torch.zeros(n),
+    "ones": lambda x, n: torch.ones(n, 2),
+    "full": lambda x, n: torch.full((n,), 1.0),
+    "full_value": lambda x, n: torch.full((2,), n),
+    "empty": lambda x, n: torch.empty(n, 2).fill_(0),
+    "new_zeros": lambda x, n: x.new_zeros(n),
+    "new_zeros_list": lambda x, n: x.new_zeros((n, 1)),
+    "new_full": lambda x, n: x.new_full((n,), 3),
+    "arange": lambda x, n: torch.arange(n),
+    "arange_steps": lambda x, n: torch.arange(0, n, 2),
+    "linspace": lambda x, n: torch.linspace(0, 1, n),
+    "linspace_end": lambda x, n: torch.linspace(0, n, 4),
+    "slice": lambda x, n: x[: n - 1],
+    "slice_step": lambda x, n: x[n // 2 :: 1, :-1],
+    "item": lambda x, n: x[n - 1],
+    "row_list": lambda x, n: x[[0, n - 1], :],
+    "row_tensor": lambda x, n: x[torch.arange(n)],
+    "select": lambda x, n: x.select(0, n - 1),
+    "narrow": lambda x, n: x.narrow(0, 0, n - 1),
+    "repeat": lambda x, n: x.repeat(n, 1),
+    "repeat_bare": lambda x, n: x[0].repeat(n),
+    "expand": lambda x, n: x[:1].expand(n, -1),
+    "view_bare": lambda x, n: x.view(x.numel()),
+    "view": lambda x, n: x.view(n, 2, 3),
+    "view_list": lambda x, n: x.reshape([n, -1]),
+    "unflatten": lambda x, n: x.flatten().unflatten(0, (n, 6)),
+    "shape_numel": lambda x, n: torch.zeros(x.shape.numel(), 2),
+    "shape_slice": lambda x, n: torch.zeros(x.shape[1:] + (n,)),
+    "shape_product": lambda x, n: x.view(x.shape[0] * x.shape[1]),
+    "split": lambda x, n: x.split(n)[0],
+    "split_two": lambda x, n: x.split(2)[0],
+    "split_list": lambda x, n: x.split([1, n - 1])[1],
+    "chunk": lambda x, n: x.chunk(n)[0],
+    "chunk_two": lambda x, n: x.chunk(2, 1)[0],
+    "unbind": lambda x, n: torch.stack(x.unbind(0)),
+    "iteration": lambda x, n: sum(row for row in x),
+    "roll": lambda x, n: x.roll(n - 1, 0),
+    "topk": lambda x, n: x.topk(n - 1, 0)[0],
+    "one_hot": lambda x, n: F.one_hot(torch.tensor([0, 1]), n),
+    "tril": lambda x, n: x.tril(n - 2),
+    "rot90": lambda x, n: torch.rot90(x, n),
+    "pad": lambda x, n: F.pad(x, (0, n)),
+    "pad_value": lambda x, n: F.pad(x, (0, 1), value=n),
+    "clamp": lambda x, n: x.clamp(max=n),
+    "clamp_both": lambda x, n: torch.clamp(x, -n, n),
+    "mean": lambda x, n: x.sum() / n,
+    "power": lambda x, n: x**n,
+    "floor": lambda x, n: x[: n // 2 + n % 2],
+    "masked_fill": lambda x, n: x.masked_fill(x > 0, n),
+    "where": lambda x, n: torch.where(x > 0, x, n),
+    "leaky_relu": lambda x, n: F.leaky_relu(x, n),
+    "elu": lambda x, n: F.elu(x, n),
+    "hardtanh": lambda x, n: F.hardtanh(x, -n, n),
+    "softplus": lambda x, n: F.softplus(x, n),
+    "dropout": lambda x, n: F.dropout(x, 1 / n, training=False),
+    "layer_norm": lambda x, n: F.layer_norm(x, (6,), eps=1 / n),
+    "layer_norm_rows": lambda x, n: F.layer_norm(x, x.shape),
+    "group_norm": lambda x, n: F.group_norm(x.view(1, n, 6), n),
+    "normalize": lambda x, n: F.normalize(x, eps=n),
+    "batch_norm": lambda x, n: F.batch_norm(x, torch.zeros(6), torch.ones(6), None, None, False, 0.1, 1 / n),
+    "attention": lambda x, n: F.scaled_dot_product_attention(x[None], x[None], x[None], scale=n**-0.5),
+    "conv_padding": lambda x, n: F.conv1d(x[None, :3], torch.ones(3, 3, 1), padding=n),
+    "conv_padding_list": lambda x, n: F.conv1d(x[None, :3], torch.ones(3, 3, 1), padding=(n,)),
+    "avg_pool": lambda x, n: F.avg_pool1d(x.t()[None], n),
+    "max_pool": lambda x, n: F.max_pool1d(x.t()[None], 2, n),
+    "adaptive": lambda x, n: F.adaptive_avg_pool1d(x[None], n),
+    "interpolate": lambda x, n: F.interpolate(x[None], size=n),
+    "interpolate_list": lambda x, n: F.interpolate(x[None, None], size=(n, n)),
+    "unfold": lambda x, n: F.unfold(x[None, None], (n, 2)),
+    "unfold_bare": lambda x, n: F.unfold(x.repeat(1, 2)[None, None], n),
+    "cumsum": lambda x, n: x.cumsum(0) + n,
+    "norm": lambda x, n: torch.norm(x, n),
+    "logsumexp": lambda x, n: x.logsumexp(0) * n,
+    "einsum": lambda x, n: torch.einsum("ij,kj->ik", x, x) / n,
+    "nan_to_num": lambda x, n: x.nan_to_num(n),
+    "std": lambda x, n: x.std(0, correction=n - 2),
+    "lerp": lambda x, n: torch.lerp(x, x + 1, n / 7),
+    "addcmul": lambda x, n: torch.addcmul(x, x, x, value=n),
+    "add_alpha": lambda x, n: torch.add(x, x, alpha=n),
+    "to_int": lambda x, n: x + int(n),
+    "length": lambda x, n: x / len(x),
+    "comparison": lambda x, n: x + 1 if n > 4 else x - 1,
+    "minimum": lambda x, n: x[: min(n, 4)],
+    "stride": lambda x, n: x.t() + x.t().contiguous().stride(0),
+    "tensor": lambda x, n: x * torch.tensor([n, 2]).sum(),
+    "as_tensor": lambda x, n: x * torch.as_tensor(n),
+    "bernoulli": lambda x, n: torch.bernoulli(x.sigmoid(), 1 / n),
+    "threshold": lambda x, n: F.threshold(x, n, 0),
+    "script": lambda x, n: scripted(x, n),
+}
+
+
+def _recorded(call, n):
+    def model(x):
+        return call(x, x.shape[0])
+
+    return trace.record(model, (torch.linspace(-1, 1, n * 6).reshape(n, 6),), {})
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_that_loses_a_size_is_not_taken_for_one_that_keeps_it(name):
+    first, second = _recorded(CALLS[name], 3), _recorded(CALLS[name], 5)
+    if first.read().keeps_sizes:
+        assert same_text(first.graph, second.graph)
+
+
+def test_most_calls_keep_sizes():
+    kept = [name for name in CALLS if _recorded(CALLS[name], 3).read().keeps_sizes]
+    assert len(kept) > len(CALLS) / 2, sorted(set(CALLS) - set(kept))
+
+
+class Convolutional(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2))
+        self.head = nn.Linear(8, 5)
+
+    def forward(self, x):
+        x = F.adaptive_avg_pool2d(self.body(x), 1)
+        return self.head(x.reshape(x.shape[0], -1)).softmax(-1)
+
+
+def traces_made(model, monkeypatch):
+    """How often an export with two dynamic axes traces a model."""
+    made, record = [], trace.record
+    monkeypatch.setattr(trace, "record", lambda *args: made.append(args) or record(*args))
+    args = torch.randn(2, 3, 16, 16)
+    onnxport.export(model, args, None, input_names=["x"], dynamic_axes={"x": {0: "batch", 2: "height"}})
+    return len(made)
+
+
+def test_a_model_that_keeps_all_sizes_is_traced_once(monkeypatch):
+    assert traces_made(Convolutional(), monkeypatch) == 1
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        lambda x: x.reshape(2, 3, 16, 16) + 1,
+        lambda x: x.view(2, 3, x.shape[2], 16).relu(),
+        lambda x: (x.flatten(1).unflatten(0, (2, 1)) + 1).flip(0),
+        lambda x: x + int(x.shape[2]) * torch.ones(2, 3, 1, 1).expand_as(x),
+    ],
+)
+def test_a_size_that_is_written_down_is_reported(model):
+    with pytest.warns(OnnxExporterWarning, match="runs at no other sizes than n=2"):
+        onnxport.export(model, torch.randn(2, 3, 16, 16), None, input_names=["x"], dynamic_axes={"x": {0: "n", 2: "h"}})
