@@ -24,11 +24,26 @@ Function = Callable[..., Any]
 _SAME = ("aten::lift_fresh", "aten::detach", "aten::detach_", "aten::alias", "aten::to")
 
 
+class _Kept:
+    """A tensor, and its memory as it was; the tensor is held, so that its memory isn't used again."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.tensor = tensor
+        self.content: torch.UntypedStorage = tensor.untyped_storage().clone()  # type: ignore[no-untyped-call]
+        self.layout = tensor.storage_offset(), tensor.shape, tensor.stride()
+
+    def restore(self) -> None:
+        if self.tensor.shape == self.layout[1]:
+            self.tensor.untyped_storage().copy_(self.content)
+        else:  # `out=` resized it
+            self.tensor.set_(self.content, *self.layout)  # type: ignore[call-overload]
+
+
 class Constants:
     """Keeps the contents of constants before the first write to them."""
 
     def __init__(self) -> None:
-        self._kept: dict[int, tuple[torch.Tensor, torch.UntypedStorage]] = {}  # by the address of the memory
+        self._kept: dict[int, _Kept] = {}  # by the address of the memory
         self._written: set[int] = set()
 
     def watched(self) -> dict[Function, Function]:
@@ -38,12 +53,13 @@ class Constants:
     def _watch(self, function: Function) -> Function:
         def watch(*args: Any, **kwargs: Any) -> Any:
             if args and isinstance(args[0], torch.Tensor) and torch._C._get_tracing_state():
-                self._keep(args[0])
+                self.keep(args[0])
             return function(*args, **kwargs)
 
         return watch
 
-    def _keep(self, tensor: torch.Tensor) -> None:
+    def keep(self, tensor: torch.Tensor) -> None:
+        """Keep the content, if it is a constant of the trace."""
         base = tensor if tensor._base is None else tensor._base
         node: Any = torch._C._get_value_trace(base).node()  # type: ignore[attr-defined]
         while node.kind() in _SAME:
@@ -52,7 +68,7 @@ class Constants:
             return
         storage = base.untyped_storage()
         if storage.data_ptr() not in self._kept:  # the tensor is kept too: its memory must not be used again
-            self._kept[storage.data_ptr()] = base, storage.clone()  # type: ignore[no-untyped-call]
+            self._kept[storage.data_ptr()] = _Kept(base)
 
     @contextlib.contextmanager
     def unchanged(self) -> Iterator[None]:
@@ -60,9 +76,9 @@ class Constants:
         try:
             yield
         finally:
-            for base, content in self._kept.values():
-                base.untyped_storage().copy_(content)
-                self._written.add(id(base))
+            for kept in self._kept.values():
+                kept.restore()
+                self._written.add(id(kept.tensor))
             self._kept.clear()
 
     def warn(self, modules: Iterable[tuple[str, torch.nn.Module]]) -> None:

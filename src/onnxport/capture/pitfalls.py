@@ -28,6 +28,10 @@ _TAKES: dict[Callable[..., Any], str] = {
     torch.Tensor.tolist: "a Python list",
     torch.Tensor.numpy: "a numpy array",
     torch.Tensor.__array__: "a numpy array",
+    **dict.fromkeys((torch.is_nonzero, torch.Tensor.is_nonzero, torch.Tensor.__contains__), "a Python bool"),
+    **dict.fromkeys((torch.equal, torch.Tensor.equal), "a Python bool"),
+    **dict.fromkeys((torch.allclose, torch.Tensor.allclose), "a Python bool"),
+    **dict.fromkeys((torch.Tensor.storage, torch.Tensor.untyped_storage, torch.Tensor.__dlpack__), "plain memory"),
 }
 # The layers of torch look at values to check their arguments.
 _LAYERS = tuple(os.path.join(os.path.dirname(torch.nn.__file__), part) for part in ("modules", "functional.py"))
@@ -54,7 +58,8 @@ class Pitfalls:
     def _watch(self, function: Callable[..., Any], what: str) -> Callable[..., Any]:
         def watch(*args: Any, **kwargs: Any) -> Any:
             if torch._C._get_tracing_state() and not sys._getframe(2).f_code.co_filename.startswith(_LAYERS):
-                self._note(function, what, args[0])
+                tensors = [x for x in args if isinstance(x, torch.Tensor)]  # `equal` takes the values of two
+                self._note(function, what, next(filter(self._is_live, tensors), args[0]))
             return function(*args, **kwargs)
 
         return watch

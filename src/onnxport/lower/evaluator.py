@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from ..dims import UnknownSizeError
+from ..dims import UnknownSizeError, known_eq
 from ..errors import LoweringError, OpsetError, Unsupported, UnsupportedOperatorError, warn
 from ..program import Block, Node, Operand, Program, Schema, Value
 from . import quantized, registry, views
@@ -244,11 +244,21 @@ class Evaluator:
             found = self._constants[id(tensor)] = (tensor, value)
         return found[1]
 
-    def write(self, ref: Ref, new: Tensor) -> None:
-        """Write to a reference as the op that changes it would: dtype and sizes stay those of the target."""
+    def write(self, ref: Ref, new: Tensor, *, resizes: bool = False) -> None:
+        """Write to a reference as the op that changes it would: dtype and sizes stay those of the target.
+
+        What is given as `out=` is resized.
+        """
         old = ref.read(self.journal)
         new = self.g.cast(new, old.dtype)
-        if new.dims != old.dims:
+        if resizes and ref.parent is None:
+            pass
+        elif resizes and (new.rank != old.rank or any(known_eq(a, b) is False for a, b in zip(new.shape, old.shape))):
+            raise LoweringError(
+                f"out= is a view of sizes {list(old.shape)}, which would be resized to {list(new.shape)}; write to a "
+                "view of the right sizes, or to a tensor of its own"
+            )
+        elif new.dims != old.dims:
             new = self.g.expand(new, old.shape) if new.rank <= old.rank else self.g.reshape(new, old.shape)
         ref.write(new, self.journal)
 
@@ -310,14 +320,14 @@ class Evaluator:
 
         They are results of the op only where its schema says so.
         """
-        targets = [x for x, spec in zip(held, schema.arguments) if spec.writes]
+        targets = [(x, spec) for x, spec in zip(held, schema.arguments) if spec.writes]
         bound: list[Any] = []
         remaining = list(results)
-        for target in targets:
+        for target, spec in targets:
             new = remaining.pop(0) if remaining else None
             content = target.content if isinstance(target, Cell) else target
             if isinstance(target, Ref) and isinstance(new, Tensor):
-                self.write(target, new)
+                self.write(target, new, resizes=spec.keyword_only)
             elif isinstance(content, list) and isinstance(new, list):
                 for ref, tensor in zip(content, new):
                     self.write(ref, tensor)

@@ -1,0 +1,101 @@
+"""What the tracer doesn't see by itself: memory that is read or replaced behind its back."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+
+import pytest
+import torch
+from tests.harness import LATEST, case, cases, check, f32
+
+import onnxport
+from onnxport.errors import LoweringError, OnnxExporterWarning
+
+SIZES = {0: {0: "n", 1: "m"}}
+
+
+def written_through_data(x):
+    y = x * 1
+    y.data.add_(1)
+    y.data[0] = 3
+    return y * 2
+
+
+def replaced_data(x):
+    y = x * 1
+    v = y[0]
+    y.data = y * 3
+    return y + 1, v.shape[0]
+
+
+class Normalized(torch.nn.Module):
+    """Has its weight replaced in each run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(4, 4) * 3)
+
+    def forward(self, x):
+        self.weight.data = torch.nn.functional.normalize(self.weight.data)
+        return x @ self.weight
+
+
+UNTRACED = [
+    case("data", lambda x: x.data * 2 + x.data.new_zeros(x.data.shape), f32(3, 4), dynamic=SIZES),
+    case("data_written", written_through_data, f32(3, 4), dynamic=SIZES),
+    case("data_replaced", replaced_data, f32(3, 4)),
+    case("deepcopy", lambda x: copy.deepcopy(x).mul_(2) + x, f32(3, 4), dynamic=SIZES),
+    case("deepcopies", lambda x: (lambda a, b: a.add_(1) + b)(*copy.deepcopy((x, x))), f32(3, 4)),
+    case("tensor_of_elements", lambda x: torch.tensor([x[0, 0], x[1, 1] * 2]), f32(3, 4)),
+    case("tensor_of_rows", lambda x: torch.tensor([[x[0, 0], 1], [2.5, x.sum()]]), f32(3, 4)),
+    case("tensor_of_mixed", lambda x: torch.tensor([x[0, 0].double(), 1, True, x.shape[0]]), f32(3, 4), dynamic=SIZES),
+    case("tensor_as", lambda x: torch.tensor((x.argmax(), x.shape[0]), dtype=torch.int32), f32(3, 4), dynamic=SIZES),
+    case("as_tensor", lambda x: torch.as_tensor([x.max() > 1, x.min() > 1]), f32(3, 4)),
+]
+
+
+@cases(UNTRACED, opsets=(11, LATEST))
+def test_untraced(case, frontend, opset):
+    check(case, frontend, opset)
+
+
+def test_a_weight_that_is_replaced():
+    with pytest.warns(OnnxExporterWarning, match="the model writes to weight"):
+        result = onnxport.export(Normalized(), (torch.randn(2, 4),), None)
+    x = torch.randn(2, 4)
+    torch.testing.assert_close(result(x), Normalized()(x).detach())
+
+
+def test_data_of_other_sizes_is_refused():
+    def program(x):
+        y = x * 1
+        y.data = y[0]
+        return y
+
+    with pytest.raises(LoweringError, match=r"is given data of torch.float32 and sizes \[4\]"):
+        onnxport.export(program, (torch.ones(3, 4),), None)
+
+
+@pytest.mark.parametrize(
+    ("what", "program"),
+    [
+        ("a Python bool", lambda x: x * 2 if x.sum().is_nonzero() else x),
+        ("a Python bool", lambda x: x * 2 if torch.equal(x, x + 1) else x),
+        ("a Python bool", lambda x: x * 2 if torch.ones(3, 4).equal(x) else x),
+        ("a Python bool", lambda x: x * 2 if x.allclose(x + 1) else x),
+        ("a Python bool", lambda x: x * 2 if 3.0 in x else x),
+        ("plain memory", lambda x: torch.from_dlpack(x) * 2),
+        ("plain memory", lambda x: x * len(x.untyped_storage())),
+    ],
+)
+def test_values_taken_are_warned_of(what, program):
+    with pytest.warns(OnnxExporterWarning, match=f"takes the value of a tensor as {what}"):
+        onnxport.export(program, (torch.ones(3, 4),), None)
+
+
+def test_values_of_constants_are_not():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OnnxExporterWarning)
+        onnxport.export(lambda x: x * 2 if torch.ones(3).is_nonzero is not None else x, (torch.ones(3, 4),), None)
+        onnxport.export(lambda x: x * 2 if torch.equal(torch.ones(3), torch.ones(3)) else x, (torch.ones(3, 4),), None)
