@@ -71,6 +71,9 @@ def view(draft: Draft, depth: int) -> None:
     """A new name for a view of another."""
     base = draft.pick(list(draft.shapes))
     shape = draft.shapes[base]
+    if depth == 1 and base[0] == "v" and len(shape) in (1, 2) and draft.choose(3) == 0:
+        reshape(draft, base)
+        return
     options: list[tuple[str, Shape]] = []
     for axis, size in enumerate(shape):
         rest = (*shape[:axis], *shape[axis + 1 :])
@@ -103,6 +106,16 @@ def view(draft: Draft, depth: int) -> None:
     name = draft.name()
     draft.write(f"{name} = {source}", depth)
     draft.shapes[name] = made
+
+
+def reshape(draft: Draft, name: str) -> None:
+    """Another shape for a name in place: a view of what it was."""
+    shape = draft.shapes[name]
+    options = [(f"{name}.unsqueeze_(0)", (1, *shape)), (f"{name}.t_()", shape[::-1])]
+    options += [(f"{name}.squeeze_(0)", shape[1:])] if shape[0] == 1 else []
+    options += [(f"{name}.transpose_(0, 1)", shape[::-1])] if len(shape) == 2 else []
+    line, draft.shapes[name] = options[draft.choose(len(options))]
+    draft.write(line, 1)
 
 
 def operand(draft: Draft, shape: Shape) -> str:

@@ -57,6 +57,15 @@ COMPUTED = [
     case("steps", lambda x: torch.arange(0, x.shape[0], 2) + 0.5, f32(5), dynamic=N),
     case("float_step", lambda x: torch.arange(0, x.shape[0], 0.5), f32(3), dynamic=N),
     case("down", lambda x: torch.arange(x.shape[0] - 1, -1, -1), f32(5), dynamic=N),
+    *[
+        case(
+            f"fractions_{str(d)[6:]}",
+            lambda x, d=d: (torch.arange(x.shape[0], 8.5, 1.5, dtype=d), torch.arange(x.shape[0], -7.5, -1.7, dtype=d)),
+            f32(2),
+            dynamic=N,
+        )
+        for d in (torch.int64, torch.int32, torch.uint8, torch.float64)
+    ],
     case("to_a_value", lambda x: torch.arange(x[0]), i64(3, low=1, high=6), others=[(torch.tensor([9, 2, 1]),)]),
     case("linspace", lambda x: torch.linspace(0, 1, x.shape[0]) + x, f32(4), dynamic=N),
     case("linspace_end", lambda x: torch.linspace(0, x.shape[0] - 1, 4), f32(4), dynamic=N),

@@ -29,6 +29,19 @@ BAGS = [
         for m in MODES
     ],
     *[case(f"last_{m}", bags(m, include_last_offset=True), IDS, f32(5, 3), T([0, 3, 3, 7])) for m in MODES],
+    *[
+        case(
+            f"last_inside_{m}",
+            bags(m, include_last_offset=True),
+            IDS,
+            f32(5, 3).make(0),
+            T([0, 3, 3, 6]),
+            others=[(IDS, f32(5, 3).make(1), T([0, 0, 2, 3]))],
+        )
+        for m in MODES
+    ],
+    case("last_inside_weights", bags("sum", include_last_offset=True), IDS, f32(5, 3), T([0, 3, 6]), f32(7)),
+    case("last_inside_padding", bags("sum", include_last_offset=True, padding_idx=0), IDS, f32(5, 3), T([0, 3, 6])),
     *[case(f"padding_{m}", bags(m, padding_idx=0), IDS, f32(5, 3), OFFSETS) for m in MODES],
     *[case(f"rows_{m}", bags(m), T([[1, 2], [0, 0], [4, 3]]), f32(5, 3)) for m in MODES],
     *[case(f"rows_padding_{m}", bags(m, padding_idx=0), T([[1, 2], [0, 0], [4, 3]]), f32(5, 3)) for m in MODES],

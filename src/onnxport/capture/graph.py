@@ -172,7 +172,9 @@ def _constant(node: Any, output: Any) -> Operand:
 
 def _attribute(node: Any, name: str) -> Any:
     kind = node.kindOf(name)
-    return getattr(node, kind)(name) if kind in ("i", "f", "s", "t", "is", "fs", "ss", "ts", "ival", "ty") else None
+    return (
+        getattr(node, kind)(name) if kind in ("i", "f", "s", "t", "is", "fs", "ss", "ts", "ival", "ty", "tys") else None
+    )
 
 
 def location(scope: str, source: str) -> Location:

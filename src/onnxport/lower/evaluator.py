@@ -73,6 +73,8 @@ class Evaluator:
         )
         self.state = Cell({})  # attributes of the model that the program writes
         self.written_state: list[str] = []
+        self.read_state: set[str] = set()
+        self.set_first: set[str] = set()  # always written before it is read: no run depends on the one before
         self._constants: dict[int, tuple[torch.Tensor, Any]] = {}
 
     # -- programs and blocks ----------------------------------------------------------------------
@@ -272,6 +274,11 @@ class Evaluator:
         results: list[Any],
     ) -> list[Any]:
         """Results as references, after the writes that the op makes."""
+        if schema.name in views.IN_PLACE and isinstance(held[0], Ref):
+            name = schema.name.removesuffix("_")
+            view = Ref(results[0], held[0], views.step(self.g, name, lower, arguments, 0, None), self.depth)
+            self.rename(held[0], view)
+            return [view]
         if schema.mutates:
             return self._written(schema, held, results)
         bound = []
@@ -315,6 +322,23 @@ class Evaluator:
             return base
         return Ref(result, base, views.step(self.g, name, lower, arguments, position, None), self.depth)
 
+    def rename(self, ref: Ref, other: Ref) -> None:
+        """From here on the tensor that `ref` is, is `other`: what had it by name sees that."""
+
+        def renamed(value: Any) -> Any:
+            if value is ref:
+                return other
+            return tuple(map(renamed, value)) if isinstance(value, tuple) else value
+
+        if ref.listed or ref.depth < self.depth:
+            raise LoweringError(
+                "changes the sizes of a tensor in place that a list holds, or that is older than the if or loop around; "
+                "write `x = x.unsqueeze(0)` for `x.unsqueeze_(0)`"
+            )
+        for value, held in self.env.items():
+            if held is ref or held.__class__ is tuple:
+                self.env[value] = renamed(held)
+
     def _written(self, schema: Schema, held: list[Any], results: list[Any]) -> list[Any]:
         """Write the first results of a mutating op to the arguments that its schema says it writes.
 
@@ -339,12 +363,15 @@ class Evaluator:
 
     def _warn_of_writes(self, returned: list[Any]) -> None:
         """Warn once of writes to the model's own tensors, which the exported model doesn't keep or return."""
+        returned = [part for x in returned for part in (x if isinstance(x, tuple) else [x])]
         written = [
             ref.weight.name
             for ref in self.env.values()
             if isinstance(ref, Ref) and ref.parent is None and ref.writes and hasattr(ref.weight, "name")
             if not any(ref is x for x in returned)
-        ] + self.written_state
+            if not ref.weight.name.endswith("num_batches_tracked")  # of a batch norm in training, whose other
+        ]  # statistics aren't kept either
+        written += [name for name in self.written_state if name not in self.set_first]
         if written:
             warn(
                 f"the model writes to {', '.join(dict.fromkeys(written))}; the exported model computes with the new "

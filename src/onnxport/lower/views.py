@@ -34,6 +34,10 @@ COPIES_UNLESS_SAME = frozenset(
 )
 # Annotated as views, but copies where the memory can't be viewed that way.
 COPIES_UNLESS_VIEWABLE = frozenset({"aten::reshape", "aten::flatten", "aten::reshape_as"})
+# They change no element, but what the tensor itself shows of its memory: it becomes a view of what it was.
+IN_PLACE = frozenset(
+    f"aten::{name}_" for name in ("unsqueeze", "squeeze", "t", "transpose", "swapaxes", "swapdims", "as_strided")
+)
 # After one of these the elements no longer lie in order.
 _REORDERS = frozenset(
     {
@@ -238,6 +242,7 @@ def _from_front(start: Size, size: Size) -> Size:
 __all__ = [
     "COPIES_UNLESS_SAME",
     "COPIES_UNLESS_VIEWABLE",
+    "IN_PLACE",
     "RETURNS_ARGUMENT",
     "is_ordered",
     "keeps_order",

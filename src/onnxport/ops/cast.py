@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from ..dims import Size
 from ..dtypes import from_scalar_type, to_scalar_type
 from ..lower.builder import Builder
 from ..lower.registry import lowering
@@ -168,6 +169,18 @@ def device_of(g: Builder, a: Tensor) -> torch.device:
     return torch.device("cpu")
 
 
+@lowering("prim::type")
+def type_of(g: Builder, self: torch.device) -> str:
+    """prim::type(Device self) -> str"""
+    return self.type
+
+
+@lowering("prim::index")
+def index_of(g: Builder, self: torch.device) -> int | None:
+    """prim::index(Device self) -> int?"""
+    return self.index
+
+
 @lowering("prim::layout")
 def layout_of(g: Builder, a: Tensor) -> int:
     """prim::layout(Tensor a) -> Layout: 0 is strided"""
@@ -195,7 +208,7 @@ def is_signed(g: Builder, self: Tensor) -> bool:
 @lowering(
     "prim::is_cuda", "prim::is_sparse", "prim::is_sparse_csr", "prim::is_mkldnn", "prim::is_quantized", "prim::is_mps",
     "prim::is_vulkan", "prim::is_xpu", "prim::is_ipu", "prim::is_xla", "prim::is_ort", "prim::is_maia", "prim::is_mtia",
-    "prim::is_nested", "prim::requires_grad", "aten::is_conj", "aten::is_neg", "aten::is_inference",
+    "prim::is_nested", "prim::is_meta", "prim::requires_grad", "aten::is_conj", "aten::is_neg", "aten::is_inference",
 )  # fmt: skip
 def is_nothing_special(g: Builder, a: Tensor) -> bool:
     """prim::is_sparse(Tensor a) -> bool: tensors of ONNX are plain ones"""
@@ -212,6 +225,12 @@ def is_plain(g: Builder, a: Tensor) -> bool:
 def element_size(g: Builder, self: Tensor) -> int:
     """element_size(Tensor self) -> int"""
     return self.dtype.itemsize
+
+
+@lowering("prim::nbytes")
+def nbytes(g: Builder, a: Tensor) -> Size:
+    """prim::nbytes(Tensor a) -> int"""
+    return a.numel * a.dtype.itemsize
 
 
 @lowering("aten::can_cast")

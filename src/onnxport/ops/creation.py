@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +11,7 @@ import torch
 
 from .. import dims as sizes
 from ..dims import Dim, Size
-from ..dtypes import array_of, from_scalar_type, real_of
+from ..dtypes import array_of, from_scalar_type, is_integer, real_of
 from ..errors import LoweringError
 from ..lower.builder import Builder
 from ..lower.complex import join
@@ -202,6 +203,8 @@ def sequence(g: Builder, start: Any, end: Any, step: Any, number: int | None) ->
     bounds = (start, end, step)
     whole = all(_is_int(b) for b in bounds)
     dtype = dtype_or(number, torch.int64 if whole else torch.get_default_dtype())
+    if dtype == torch.int64 and not whole and _cut_first():
+        return sequence(g, _cut(g, start), _cut(g, end), _cut(g, step), number)
     if all(isinstance(b, (int, float)) for b in bounds):
         count = max(math.ceil((end - start) / step), 0)
         if count <= CONSTANT_LIMIT:
@@ -209,6 +212,10 @@ def sequence(g: Builder, start: Any, end: Any, step: Any, number: int | None) ->
         if not whole:
             positions = g.cast(g.range(0, count), torch.float64)
             return g.cast(g.add(g.mul(positions, step), start), dtype)
+    if not whole and is_integer(dtype):
+        count = _count(g, *[_zero_d(g, b, torch.float64) for b in bounds])
+        start, step = _cut(g, start), _cut(g, step)
+        return g.cast(g.add(g.mul(g.range(0, count), g.size(step)), g.size(start)), dtype)
     if whole and isinstance(step, int):
         start, end = [g.int_of(b, "bound") if isinstance(b, Tensor) else b for b in (start, end)]
         return g.range(start, end, step, dtype)
@@ -216,9 +223,27 @@ def sequence(g: Builder, start: Any, end: Any, step: Any, number: int | None) ->
     first, last, gap = (_zero_d(g, b, kind) for b in bounds)
     if g.opset >= 11:
         return g.cast(g.op("Range", first, last, gap), dtype)
-    room = g.div(*[g.cast(x, torch.float64) for x in (g.sub(last, first), gap)])
-    count = g.int_of(g.cast(g.extremum("Max", g.ceil(room), 0), torch.int64), minimum=0)
+    count = _count(g, first, last, gap)
     return g.cast(g.add(g.mul(g.cast(g.range(0, count), kind), gap), first), dtype)
+
+
+@functools.cache
+def _cut_first() -> bool:
+    """Whether int64 bounds and step are cut before the steps are counted, as PyTorch did before 2.14."""
+    return len(torch.arange(0, 3, 1.5, dtype=torch.int64)) == 3
+
+
+def _count(g: Builder, first: Tensor, last: Tensor, gap: Tensor) -> Size:
+    """The number of steps before the last, which isn't reached."""
+    room = g.div(*[g.cast(x, torch.float64) for x in (g.sub(last, first), gap)])
+    return g.int_of(g.cast(g.extremum("Max", g.ceil(room), 0), torch.int64), "count", minimum=0)
+
+
+def _cut(g: Builder, value: Any) -> Size:
+    """A number without its fraction."""
+    if isinstance(value, (int, Dim)):
+        return value
+    return int(value) if isinstance(value, float) else g.int_of(g.cast(_zero_d(g, value, torch.float64), torch.int64))
 
 
 def _zero_d(g: Builder, value: Any, dtype: torch.dtype) -> Tensor:

@@ -136,6 +136,8 @@ def create_object(ev: Evaluator, node: Node) -> Cell:
 @list_special("prim::GetAttr")
 def get_attr(ev: Evaluator, node: Node, *owner: Any) -> Any:
     """GetAttr[name](object) -> the attribute; of the model itself if there is no object"""
+    if not owner:
+        ev.read_state.add(node.attributes["name"])
     held = content(owner[0] if owner else ev.state)
     return _get(held, node.attributes["name"])
 
@@ -145,5 +147,8 @@ def set_attr(ev: Evaluator, node: Node, *arguments: Any) -> None:
     """SetAttr[name](object, value); of the model itself if there is no object"""
     owner = ev.state if node.attributes.get("state") else arguments[0]
     if owner is ev.state:
-        ev.written_state.append(node.attributes["name"])
+        name = node.attributes["name"]
+        if ev.depth == 0 and name not in ev.read_state:
+            ev.set_first.add(name)
+        ev.written_state.append(name)
     put(ev, owner, {**content(owner), node.attributes["name"]: listed(arguments[-1])})

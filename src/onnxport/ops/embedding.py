@@ -74,10 +74,13 @@ def embedding_bag(
     count = indices.shape[0]
     if per_sample_weights is not None:
         rows = g.mul(rows, g.unsqueeze(per_sample_weights, [1]))
+    padded = not isinstance(padding_idx, int) or padding_idx >= 0
     if include_last_offset:
+        if mode != MAX and not padded and rows.dtype != torch.float64:
+            rows = _up_to_last(g, rows, offsets)
         offsets = g.slice(offsets, [0], [-1], [0])
     used = None
-    if not isinstance(padding_idx, int) or padding_idx >= 0:
+    if padded:
         used = g.not_(g.equal(indices, padding_idx))
         neutral = neutral_element("max" if mode == MAX else "add", rows.dtype)
         rows = g.where(g.unsqueeze(used, [1]), rows, g.scalar(neutral, rows.dtype))
@@ -109,6 +112,19 @@ def embedding_bag_with_padding(
     return embedding_bag(
         g, weight, indices, offsets, False, mode, False, per_sample_weights, include_last_offset, padding
     )
+
+
+def _up_to_last(g: Builder, rows: Tensor, offsets: Tensor) -> Tensor:
+    """Zeros after the last offset, where the last bag ends.
+
+    Only PyTorch's fast path (sums, and the sums of means, not of float64) does that; others take all up to the end.
+    """
+    last = g.int_of(g.gather(offsets, g.sub(g.size(offsets.shape[0]), 1), 0), "last")
+    count = rows.shape[0]
+    if sizes.known_eq(last, count):
+        return rows
+    within = g.less(g.range(0, count), g.size(last))
+    return g.where(g.unsqueeze(within, [1]), rows, g.const(0, rows.dtype))
 
 
 def _common_length(g: Builder, offsets: Tensor, count: Size) -> int | None:

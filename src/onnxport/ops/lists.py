@@ -15,7 +15,7 @@ from ..lower.control_flow.merge import Merger
 from ..lower.evaluator import Evaluator, special
 from ..lower.registry import sequence_lowering
 from ..lower.storage import Appending, Cell, OnlyAppends, Ref
-from ..lower.values import MISSING, Sequence, Tensor
+from ..lower.values import MISSING, Sequence, Tensor, Unclear
 from ..program import Node
 
 # -- reading and writing ------------------------------------------------------------------------------
@@ -26,6 +26,8 @@ def content(value: Any) -> Any:
     held = value.content if isinstance(value, Cell) else value
     if isinstance(held, Appending):
         raise OnlyAppends(held.cell)
+    if isinstance(held, Unclear):
+        raise LoweringError(held.reason)
     if isinstance(held, Sequence):
         for root, writes in held.held:
             if root.writes != writes:

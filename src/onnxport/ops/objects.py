@@ -10,7 +10,7 @@ from ..dims import Dim, Size
 from ..errors import LoweringError, warn
 from ..lower.builder import Builder
 from ..lower.control_flow.merge import number_kind
-from ..lower.evaluator import Evaluator
+from ..lower.evaluator import Evaluator, special
 from ..lower.registry import lowering
 from ..lower.storage import Cell, Ref
 from ..lower.values import UNINITIALIZED, Maybe, Scalar, Sequence, Tensor, Unclear, describe
@@ -55,10 +55,25 @@ def record_function(ev: Evaluator, node: Node, *_: Any) -> None:
     """_record_function_enter_new(str name, str? args=None) -> _RecordFunction; of a profiler, computes nothing"""
 
 
+@special("aten::set_.source_Tensor")
+def set_(ev: Evaluator, node: Node) -> None:
+    """set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!): from here on it is the other tensor"""
+    target, source = (ev.operand(x) for x in node.inputs)
+    assert isinstance(target, Ref)
+    assert isinstance(source, Ref)
+    ev.rename(target, source)
+    ev.bind(node, [source])
+
+
 @list_special("prim::Print")
 def print_(ev: Evaluator, node: Node, *values: Any) -> None:
     """Print(...) -> ()"""
     warn(f"the print at {node.location} is not part of the exported model")
+
+
+@list_special("aten::warn")
+def warn_(ev: Evaluator, node: Node, *_: Any) -> None:
+    """warn(str message, int stacklevel=2) -> (); computes nothing"""
 
 
 @list_special("prim::EnumName", "prim::EnumValue")
@@ -94,6 +109,8 @@ def _matches(value: Any, type: str) -> bool:
     if type in _ISINSTANCE:
         return number_kind(value) is _ISINSTANCE[type]
     held = content(value) if isinstance(value, Cell) else value
+    if type in ("list", "tuple"):
+        return isinstance(held, (list, Sequence) if type == "list" else tuple)
     if isinstance(held, Sequence):
         return type == f"List[{'Tensor' if held.kind is Tensor else held.kind.__name__}]"
     if isinstance(held, list):

@@ -104,9 +104,7 @@ def _is_one(size: Size) -> bool:
     """Whether an axis is squeezed. The rank of a tensor can't depend on a size known only at run time."""
     equal = sizes.known_eq(size, 1)
     if equal is None:
-        warn(
-            f"squeeze keeps the axis of size {size}, which isn't known to be 1; PyTorch would drop it where it is 1"
-        )
+        warn(f"squeeze keeps the axis of size {size}, which isn't known to be 1; PyTorch would drop it where it is 1")
     return equal is True
 
 
@@ -164,7 +162,7 @@ def atleast_3d(g: Builder, self: Tensor | list[Tensor]) -> Tensor | list[Tensor]
 # -- order of axes --------------------------------------------------------------------------------
 
 
-@lowering("aten::transpose.int", "aten::transpose_copy.int", "aten::swapaxes", "aten::swapdims")
+@lowering("aten::transpose", "aten::transpose_copy.int", "aten::swapaxes", "aten::swapdims")
 def transpose(g: Builder, self: Tensor, dim0: int, dim1: int) -> Tensor:
     """transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"""
     return g.swap(self, *wrap_all([dim0, dim1], self.rank)) if self.rank else self

@@ -24,6 +24,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "aten::lt.str": lambda a, b: a < b,
     "aten::gt.str": lambda a, b: a > b,
     "aten::__contains__.str_list": lambda strings, item: item in strings,
+    "prim::StringIndex": lambda s, index: s[index],
     "aten::__getitem__.str": lambda s, index: s[index],
     "aten::slice.str": lambda s, start=None, end=None, step=1: s[start:end:step],
     "aten::mul.str_int": lambda s, n: s * n,

@@ -237,6 +237,8 @@ class Loop:
     def _widen_cell(self, cell: Cell, made: Frame) -> bool:
         before = cell.content
         content, snapshot = content_of(cell, made)
+        if isinstance(before, Appending) or isinstance(content, Appending):
+            raise OnlyAppends(cell)  # a loop around this one appends to it, this one any number of times
         template = self.holders.get(cell)
         other = not isinstance(content, list) or not isinstance(before, list) or len(content) != len(before)
         if template is None and isinstance(before, list) and cell not in self.read and other:

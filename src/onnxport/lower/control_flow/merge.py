@@ -175,23 +175,25 @@ class Merger:
         `before` is for reading what is `Fixed`, `snapshot` for reading `value`.
         """
         if isinstance(template, Fixed):
-            if same(template.value, value) or value is UNINITIALIZED or isinstance(template.value, Unclear):
+            if same(template.value, value) or isinstance(template.value, Unclear):
                 return template
             if value is MISSING or template.value is MISSING:
                 return template if template.value is MISSING else Fixed(MISSING)
             if template.value is UNINITIALIZED:
-                return self._leaf(value, snapshot)
+                return self._alone(value, snapshot)
+            if value is UNINITIALIZED:
+                return self._settled(template, before)
             if template.value is None:
-                return MaybeSlot(self._leaf(value.value if isinstance(value, Maybe) else value, snapshot))
+                return MaybeSlot(self._alone(value.value if isinstance(value, Maybe) else value, snapshot))
             return self.widen(self._leaf(template.value, before), value, snapshot, before)
         if value is UNINITIALIZED:
-            return template
+            return self._settled(template, before)
         if isinstance(value, Unclear) or value is MISSING:
             return Fixed(value)
         if isinstance(template, MaybeSlot) or value is None or isinstance(value, Maybe):
             inner = template.inner if isinstance(template, MaybeSlot) else template
             plain = value.value if isinstance(value, Maybe) else value
-            widened = inner if plain is None else self.widen(inner, plain, snapshot, before)
+            widened = self._settled(inner, before) if plain is None else self.widen(inner, plain, snapshot, before)
             unchanged = isinstance(template, MaybeSlot) and widened is template.inner
             return template if unchanged else MaybeSlot(widened)
         content = self.content(value, snapshot)
@@ -213,7 +215,7 @@ class Merger:
         if kind is not None:
             return NumberSlot(kind, sizes.lower_bound(value) if kind is int else None)
         if isinstance(value, Maybe):
-            return MaybeSlot(self._leaf(value.value, snapshot))
+            return MaybeSlot(self._alone(value.value, snapshot))
         content = self.content(value, snapshot)
         if isinstance(content, Sequence):
             only: Template = self._widen_sequence(None, *_element(content))
@@ -221,6 +223,30 @@ class Merger:
         if isinstance(content, (list, tuple, dict)):
             return start(content)
         return Fixed(Unclear(f"{describe(content)} is not the same on all paths; an exported model can't choose it"))
+
+    def _alone(self, value: Any, snapshot: Snapshot | None) -> Template:
+        """The template for the only value there is, the other paths have none: what is known outside stays there."""
+        if isinstance(value, (Ref, Cell)):
+            fixed = value.depth <= self.ev.depth
+        elif isinstance(value, Tensor):
+            fixed = value.is_constant
+        elif isinstance(value, Dim):
+            fixed = self.visible(value)
+        else:
+            fixed = not isinstance(value, (Scalar, Maybe, Sequence, list, tuple, dict))
+        if fixed:
+            return Fixed(value)
+        return self._settled(start(value) if isinstance(value, tuple) else self._leaf(value, snapshot), snapshot)
+
+    def _settled(self, template: Template, before: Snapshot | None) -> Template:
+        """The template without `Fixed` values that exist in the body only: they cross the border."""
+        if isinstance(template, Fixed):
+            settled = self._alone(template.value, before)
+            return template if isinstance(settled, Fixed) else settled
+        if isinstance(template, Group):
+            parts = tuple(self._settled(part, before) for part in template.parts)
+            return self._changed(template, Group(template.form, parts, template.keys))
+        return template
 
     def elements(self, lists: list[tuple[list[Any], Snapshot | None]]) -> SequenceSlot | None:
         """The type that all elements of these lists have, None if there is no such."""

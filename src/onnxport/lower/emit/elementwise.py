@@ -156,6 +156,8 @@ class ElementwiseWords(Words):
             whole = self.rounded_ratio(x, "zero")
             if whole is not None:
                 return self.cast(self.size(whole), dtype)
+        if self.opset < 13 and torch.bfloat16 in (x.dtype, dtype) and not x.is_known:
+            self.require(13, "a conversion from or to bfloat16")
         result = self.op("Cast", x, to=dtype)
         return result
 
