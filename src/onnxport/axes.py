@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from .errors import warn
-from .options import Options
+from .options import Options, check_clash
 from .program import Program
 from .program.ir import Input
 
@@ -25,6 +25,7 @@ def settle(program: Program, options: Options) -> None:
     """
     wanted = _by_shapes(program, options.dynamic_shapes)
     names = _input_names(program, options)
+    check_clash(names, options.output_names)
     for declared, name in zip(program.inputs, names):
         declared.name = name
     given = [

@@ -97,8 +97,9 @@ def check(
     mode = member(TrainingMode, training, "training")
     opset = check_opset(opset_version)
     functions = _functions(export_modules_as_functions, opset)
+    check_clash(input_names or (), output_names or ())
     keep = kind is not OperatorExportTypes.ONNX if keep_initializers_as_inputs is None else keep_initializers_as_inputs
-    return Options(
+    result = Options(
         export_params=bool(export_params),
         verbose=bool(verbose),
         training=mode,
@@ -117,6 +118,8 @@ def check(
         optimize=bool(optimize),
         autograd_inlining=bool(autograd_inlining),
     )
+    check_clash(result.input_names, result.output_names)
+    return result
 
 
 def member(kind: type[Any], value: Any, name: str) -> Any:
@@ -154,6 +157,13 @@ def _names(names: Sequence[str] | None, argument: str) -> tuple[str, ...]:
     if "" in names:
         raise ValueError(f"{argument} has an empty name")
     return tuple(names)
+
+
+def check_clash(inputs: Iterable[str], outputs: Iterable[str]) -> None:
+    """ValueError for a name of an input and an output."""
+    clash = sorted(set(inputs) & set(outputs))
+    if clash:
+        raise ValueError(f"{', '.join(map(repr, clash))} names both an input and an output; names must differ")
 
 
 def _dynamic_axes(axes: Mapping[str, Any] | None) -> dict[str, dict[int, str]]:

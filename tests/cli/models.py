@@ -32,6 +32,11 @@ class Wide(torch.nn.Module):
         return self.fc(x)
 
 
+class Labelled(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, str]:
+        return x + 1, "label"
+
+
 net = Net()
 
 

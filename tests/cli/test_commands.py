@@ -151,12 +151,12 @@ def test_exported_programs(tmp_path: pathlib.Path) -> None:
 
 def test_warnings_are_a_line(file: pathlib.Path) -> None:
     code = (
-        f"import sys, onnxport.cli as c; sys.exit(c.run(['export', '{MODELS}:make', '-o', {str(file)!r}, "
-        f"*{INPUTS!r}, '-d', 'z:0=b']))"
+        f"import sys, onnxport.cli as c; sys.exit(c.run(['export', '{MODELS}:Labelled', '-o', {str(file)!r}, "
+        f"'-i', 'x=float32[2,64]']))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stderr.startswith("onnxport: warning: dynamic_axes has 'z'")
+    assert done.stderr.startswith("onnxport: warning: the model returns the string 'label'")
     assert len(done.stderr.splitlines()) == 1
 
 

@@ -74,5 +74,7 @@ def test_dynamic() -> None:
     assert parse_dynamic(["x:0=batch", "x:-1=width"], specs) == {"x": {0: "batch", -1: "width"}}
     with pytest.raises(BadUsage, match="'x' has 2 axes"):
         parse_dynamic(["x:2=c"], specs)
+    with pytest.raises(BadUsage, match="there is no --input 'y'; there are x"):
+        parse_dynamic(["y:0=batch"], specs)
     with pytest.raises(BadUsage, match="is not NAME:AXIS=LABEL"):
         parse_dynamic(["x=batch"], specs)

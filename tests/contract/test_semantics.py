@@ -178,6 +178,20 @@ def test_lists_of_tensors_are_sequences(opset):
             np.testing.assert_allclose(a, b.numpy(), rtol=1e-6)
 
 
+def test_lists_of_tensors_say_which_sizes_their_elements_share():
+    @torch.jit.script
+    def growing(x: torch.Tensor, n: int):
+        out = [x]
+        for i in range(n):
+            out.append(x * i)
+        return out
+
+    f = io.BytesIO()
+    onnxport.export(growing, (torch.ones(2, 3), 4), f, input_names=["x", "n"], dynamic_axes={"x": [1]})
+    element = onnx.load_from_string(f.getvalue()).graph.output[0].type.sequence_type.elem_type.tensor_type
+    assert [d.dim_value or d.dim_param for d in element.shape.dim] == [2, "x_dynamic_axes_1"]
+
+
 def test_numbers_are_always_inputs_of_a_script():
     @torch.jit.script
     def scaled(x: torch.Tensor, a: float, k: int = 2):

@@ -8,6 +8,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch.utils import _pytree as pytree
 
@@ -26,6 +27,7 @@ class Arguments:
     names: list[str] = dataclasses.field(default_factory=list)
     parameters: list[str] = dataclasses.field(default_factory=list)
     objects: list[_Object] = dataclasses.field(default_factory=list)
+    arrays: list[str] = dataclasses.field(default_factory=list)  # of numpy: constants
     rebuild: Callable[[Sequence[Any]], tuple[tuple[Any, ...], dict[str, Any]]] = lambda tensors: ((), {})
 
     def counters(self) -> list[str]:
@@ -67,6 +69,15 @@ def normalize(args: Any, kwargs: Mapping[str, Any] | None) -> tuple[tuple[Any, .
     if args and isinstance(args[-1], dict) and all(isinstance(k, str) for k in args[-1]) and kwargs is None:
         named, args = args[-1], args[:-1]
     return args, {**named, **(kwargs or {})}
+
+
+def slip_in(args: Any) -> str | None:
+    """What may be wrong with `args` where a model doesn't run on them."""
+    if isinstance(args, list):
+        return "args is a list, which stands for one argument; a tuple has an element for each argument"
+    if any(isinstance(x, np.ndarray) for x in (args if isinstance(args, tuple) else (args,))):
+        return "args has an array of numpy, which is a constant; torch.from_numpy makes it a tensor, which is an input"
+    return None
 
 
 def bind(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -157,6 +168,8 @@ def _flatten(value: Any, name: str, flat: Arguments) -> Builder:
         fields = [f.name for f in dataclasses.fields(value)]
         parts = [_flatten(getattr(value, f), f"{name}.{f}", flat) for f in fields]
         return lambda tensors: _with_fields(value, fields, [part(tensors) for part in parts])
+    if isinstance(value, np.ndarray):
+        flat.arrays.append(name)
     if isinstance(value, Mapping) and type(value) is not dict and not _is_pytree(value):
         return _flatten_mapping(value, name, flat)
     if not _is_pytree(value):
@@ -275,6 +288,7 @@ class Outputs:
 
     leaves: list[Any]
     names: list[str | None]
+    strings: list[str] = dataclasses.field(default_factory=list)  # which are no outputs
 
 
 def flatten_outputs(value: Any) -> Outputs:
@@ -282,40 +296,41 @@ def flatten_outputs(value: Any) -> Outputs:
 
     Names come from keys and fields; positions give none. Nones are left out.
     """
-    leaves: list[Any] = []
-    names: list[str | None] = []
-    _collect(value, None, leaves, names)
-    return Outputs(leaves, names)
+    found = Outputs([], [])
+    _collect(value, None, found)
+    return found
 
 
-def _collect(value: Any, name: str | None, leaves: list[Any], names: list[str | None]) -> None:
+def _collect(value: Any, name: str | None, found: Outputs) -> None:
     if isinstance(value, torch.Tensor):
-        leaves.append(value)
-        names.append(name)
-    elif value is None or isinstance(value, str):
+        found.leaves.append(value)
+        found.names.append(name)
+    elif value is None:
         return
+    elif isinstance(value, str):
+        found.strings.append(value)
     elif isinstance(value, (bool, int, float, complex)):
-        leaves.append(torch.tensor(value))
-        names.append(name)
+        found.leaves.append(torch.tensor(value))
+        found.names.append(name)
     elif isinstance(value, Mapping):
         for key, child in value.items():
-            _collect(child, f"{name}.{key}" if name else str(key), leaves, names)
+            _collect(child, f"{name}.{key}" if name else str(key), found)
     elif isinstance(value, (list, tuple)):
         fields = getattr(value, "_fields", None)
         for i, child in enumerate(value):
             part = fields[i] if fields else (str(i) if name else None)
-            _collect(child, f"{name}.{part}" if name else part, leaves, names)
+            _collect(child, f"{name}.{part}" if name else part, found)
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         for field in dataclasses.fields(value):
-            _collect(getattr(value, field.name), f"{name}.{field.name}" if name else field.name, leaves, names)
+            _collect(getattr(value, field.name), f"{name}.{field.name}" if name else field.name, found)
     elif not _is_pytree(value) and _is_object(value):
         for _, part, child in _tensor_attributes(value):
-            _collect(child, _joined(name, part), leaves, names)
+            _collect(child, _joined(name, part), found)
     elif _is_pytree(value):
         for path, child in pytree.tree_flatten_with_path(value, is_leaf=lambda v: v is not value)[0]:
-            _collect(child, ((name or "") + _path(path)).lstrip("."), leaves, names)
+            _collect(child, ((name or "") + _path(path)).lstrip("."), found)
     else:
         raise TypeError(
-            f"the model returns a {type(value).__name__}; outputs are tensors, numbers, and lists, tuples, dicts "
+            f"the model returns a value of type {type(value).__name__}; outputs are tensors, numbers, and lists, tuples, dicts "
             "and dataclasses of these (torch.utils._pytree.register_pytree_node adds other types)"
         )

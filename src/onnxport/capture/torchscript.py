@@ -18,6 +18,7 @@ from ..program import Block, Location, Node, Operand, Program, Value
 from ..program.ir import Input, Weight
 from .graph import GraphReader, inputs_of, outputs_of
 from .parts import Object, Parts, has_attributes
+from .signature import Default, bind
 from .weights import named_weights
 
 # The types of numbers as TorchScript writes them.
@@ -142,34 +143,6 @@ class Attributes:
 
 
 # -- arguments --------------------------------------------------------------------------------------
-
-
-def bind(schema: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, skip: int) -> list[tuple[str, Any]]:
-    """Names and examples of the arguments by the schema; what isn't given has its default."""
-    specs = schema.arguments[skip:]
-    if len(args) > len(specs):
-        raise TypeError(f"{schema.name} takes {len(specs)} arguments, {len(args)} are given")
-    unknown = sorted(set(kwargs) - {spec.name for spec in specs})
-    if unknown:
-        raise TypeError(f"{schema.name} has no argument {', '.join(map(repr, unknown))}")
-    bound = []
-    for i, spec in enumerate(specs):
-        if i < len(args):
-            bound.append((spec.name, args[i]))
-        elif spec.name in kwargs:
-            bound.append((spec.name, kwargs[spec.name]))
-        elif spec.has_default_value():
-            bound.append((spec.name, Default(spec.default_value)))
-        else:
-            raise TypeError(f"{schema.name} needs an example for its argument {spec.name!r}")
-    return bound
-
-
-class Default:
-    """The default of an argument that the example doesn't give: a constant of the exported model."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
 
 
 def _names_each_tensor(arguments: list[tuple[str, Any]], names: int) -> bool:

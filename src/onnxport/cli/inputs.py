@@ -90,7 +90,9 @@ def parse_dynamic(texts: Sequence[str], inputs: Sequence[InputSpec]) -> dict[str
         if match is None:
             raise BadUsage(f"--dynamic {text!r} is not NAME:AXIS=LABEL, as in x:0=batch")
         name, axis = match["name"], int(match["axis"])
-        if name in known and not -len(known[name].sizes) <= axis < len(known[name].sizes):
+        if name not in known:
+            raise BadUsage(f"--dynamic {text!r}: there is no --input {name!r}; there are {', '.join(known) or 'none'}")
+        if not -len(known[name].sizes) <= axis < len(known[name].sizes):
             raise BadUsage(f"--dynamic {text!r}: {name!r} has {len(known[name].sizes)} axes")
         axes.setdefault(name, {})[axis] = match["label"]
     return axes

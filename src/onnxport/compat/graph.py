@@ -19,6 +19,7 @@ from ..lower.promotion import number_dtype
 from ..lower.quantized import STORED, QTensor
 from ..lower.values import Scalar, Tensor, describe
 from ..program import Node as ProgramNode
+from .checks import check_call
 from .value import Value, content_of, counter, torch_tensor
 
 ATEN = "org.pytorch.aten"
@@ -77,6 +78,9 @@ class Graph:
             if op_type == "Constant":
                 return self._constant(given)
             inputs = [self.input(x) for x in args]
+            while inputs and inputs[-1] is None:
+                inputs.pop()
+            check_call(op_type, inputs, given, self.opset, self.node)
             if any(isinstance(v, ir.Graph) for v in given.values()):
                 return self._with_bodies(op_type, inputs, given, outputs)
             made = self.builder.op(op_type, *inputs, outputs=outputs, **given)

@@ -9,7 +9,7 @@ import torch
 
 from ..dims import Dim, Size
 from ..dtypes import real_of
-from ..errors import LoweringError
+from ..errors import LoweringError, warn
 from ..program.ir import Input
 from . import listing
 from .builder import Builder
@@ -79,7 +79,8 @@ def _numbers_input(g: Builder, name: str, example: list[Any], labels: Mapping[in
 def flatten(results: list[Any], names: list[str | None]) -> tuple[list[Any], list[str | None]]:
     """Results without their structure: elements of lists and tuples, values of dicts; None is no output.
 
-    Keys of dicts name what has no name yet.
+    Keys of dicts name what has no name yet. A string is warned of: ONNX has no use for one that is always the same.
+    LoweringError if nothing is left.
     """
     flat: list[Any] = []
     found: list[str | None] = []
@@ -91,12 +92,16 @@ def flatten(results: list[Any], names: list[str | None]) -> tuple[list[Any], lis
         elif isinstance(value, dict):
             for key, part in value.items():
                 add(part, f"{name}.{key}" if name else str(key))
-        elif value is not None and not isinstance(value, str):
+        elif isinstance(value, str):
+            warn(f"the model returns the string {value!r}, which is not among the outputs of the exported model")
+        elif value is not None:
             flat.append(value)
             found.append(name)
 
     for i, result in enumerate(results):
         add(result, names[i] if i < len(names) else None)
+    if not flat:
+        raise LoweringError("the model returns no tensor or number, so that the exported model would have no output")
     return flat, found
 
 

@@ -85,7 +85,7 @@ def _assemble(
     names: list[str],
 ) -> Lowered:
     weight_names = _weight_names(g, program, options, names)
-    output_names = _output_names(program, options, len(outputs), names, {*names, *weight_names.values()})
+    output_names = _output_names(program, options, len(outputs), {*names, *weight_names.values()})
     g.share_permuted()
     values: list[ir.Value] = []
     types: list[tuple[ir.Value | None, Tensor]] = [(t.value, t) for t in g.made]
@@ -102,6 +102,9 @@ def _assemble(
     for made, tensor in types:
         if made is not None:
             _set_type(made, tensor)
+    for value, output in zip(values, outputs):
+        if isinstance(output, ListValue) and output.dims is not None:
+            value.shape = ir.Shape([d if d is None or d.__class__ is int else str(d) for d in output.dims])
     g.root.nodes = prune(g.root.nodes, values)
     fed = [g.initializers[name].value for name in weight_names if name in g.fed]
     initializers = _initializers(g, weight_names)
@@ -153,13 +156,10 @@ def sequence_or_tensor(g: Builder, output: Tensor | ListValue) -> ir.Value:
     return output.value
 
 
-def _output_names(program: Program, options: Options, count: int, inputs: Sequence[str], taken: set[str]) -> list[str]:
+def _output_names(program: Program, options: Options, count: int, taken: set[str]) -> list[str]:
     given = options.output_names
     if len(given) > count:
         raise ValueError(f"output_names has {len(given)} names, but the model has {count} output(s)")
-    clash = sorted(set(given) & {*inputs, *options.input_names})
-    if clash:
-        raise ValueError(f"{', '.join(map(repr, clash))} names both an input and an output; names must differ")
     names = list(given)
     taken = taken | set(given)
     for i in range(len(given), count):

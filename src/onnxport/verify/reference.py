@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from ..capture import torchscript
 from ..capture.inputs import flatten, flatten_outputs, normalize
+from ..capture.signature import Default, bind
 from ..capture.trace import unchanged
 from ..options import TrainingMode
 from ..session import exporting, select_model_mode_for_export
@@ -90,8 +90,8 @@ def _script_arguments(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, An
     """The arguments that are given, by name, in the order of the schema."""
     is_module = isinstance(model, torch.jit.ScriptModule)
     schema = model.forward.schema if is_module else model.schema
-    bound = torchscript.bind(schema, args, kwargs, skip=1 if is_module else 0)
-    return {name: value for name, value in bound if not isinstance(value, torchscript.Default)}
+    bound = bind(schema, args, kwargs, skip=1 if is_module else 0)
+    return {name: value for name, value in bound if not isinstance(value, Default)}
 
 
 def _script_part(value: Any, leaves: list[Any]) -> Callable[[Sequence[Any]], Any]:

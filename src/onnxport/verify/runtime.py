@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -46,7 +47,7 @@ class Session:
         try:
             self._session = _load(ort, model, settings)
         except Exception as error:  # of many kinds, all derived from Exception alone
-            raise OnnxExporterError(f"onnxruntime {ort.__version__} can't load the model: {error}") from error
+            raise OnnxExporterError(f"onnxruntime {ort.__version__} can't load the model: {_reason(error)}") from error
         self.input_names = [i.name for i in self._session.get_inputs()]
         self.output_names = [o.name for o in self._session.get_outputs()]
         self.axes = [{i: d for i, d in enumerate(v.shape) if isinstance(d, str)} for v in self._session.get_inputs()]
@@ -82,6 +83,20 @@ _NUMBERS = {
     "tensor(double)": torch.float64,
     "tensor(float)": torch.float32,
 }
+
+
+_UNKNOWN = re.compile(r"Fatal error: (?P<domain>[^\s:]+):(?P<name>[^\s(]+)\(\S+\) is not a registered function/op")
+
+
+def _reason(error: Exception) -> str:
+    """What onnxruntime says, or what it means where a runtime of one's own is needed."""
+    unknown = _UNKNOWN.search(str(error))
+    if unknown is None:
+        return str(error)
+    return (
+        f"it has no operator {unknown['domain']}::{unknown['name']}, so the model can't be run here to compare it with "
+        "PyTorch; save it, and run it where the library with this operator is loaded"
+    )
 
 
 def _load(ort: Any, model: ir.Model | str | os.PathLike[str], settings: Any) -> Any:
