@@ -97,7 +97,6 @@ def check(
     mode = member(TrainingMode, training, "training")
     opset = check_opset(opset_version)
     functions = _functions(export_modules_as_functions, opset)
-    check_clash(input_names or (), output_names or ())
     keep = kind is not OperatorExportTypes.ONNX if keep_initializers_as_inputs is None else keep_initializers_as_inputs
     result = Options(
         export_params=bool(export_params),
