@@ -29,6 +29,21 @@ def replaced_data(x):
     return y + 1, v.shape[0]
 
 
+def to_slices(x, y):
+    x = x.clone()
+    x[:, x.shape[0] :] = torch.arange(3.0)
+    x[1:3, 0] = y
+    x[0, None, ..., :1] = y.unsqueeze(0)
+    return x
+
+
+def to_an_end(x, y):
+    x = x * 1
+    x[1:4] = y
+    x[x.shape[0] - 1] = y * 2
+    return x
+
+
 class Normalized(torch.nn.Module):
     """Has its weight replaced in each run."""
 
@@ -53,6 +68,19 @@ UNTRACED = [
     case("tensor_as", lambda x: torch.tensor((x.argmax(), x.shape[0]), dtype=torch.int32), f32(3, 4), dynamic=SIZES),
     case("as_tensor", lambda x: torch.as_tensor([x.max() > 1, x.min() > 1]), f32(3, 4)),
 ]
+
+
+ROWS = {0: {0: "n", 1: "m"}, 1: {}}
+SET = [
+    case("slices", to_slices, f32(3, 5, 3), f32(1), dynamic=ROWS, others=[(torch.rand(2, 4, 3), torch.rand(1))]),
+    case("an_end", to_an_end, f32(5, 3), f32(3), dynamic={0: {0: "n"}}, others=[(torch.rand(2, 3), torch.rand(3))]),
+]
+
+
+@cases(SET, opsets=(11, LATEST))
+def test_items_set(case, frontend, opset):
+    """What is written takes the sizes of what it is written to at run time."""
+    check(case, frontend, opset)
 
 
 @cases(UNTRACED, opsets=(11, LATEST))

@@ -40,6 +40,14 @@ INTERLEAVES = [
         torch.tensor([2]),
         others=[(torch.rand(3), torch.tensor([4]))],
     ),
+    case(
+        "one_count_or_many",
+        lambda x, r: x.repeat_interleave(r, 1),
+        f32(2, 3),
+        torch.tensor([2]),
+        dynamic={0: {1: "n"}, 1: {0: "r"}},
+        others=[(torch.rand(2, 2), torch.tensor([3, 1])), (torch.rand(2, 4), torch.tensor([3]))],
+    ),
     case("numbers", lambda r: torch.repeat_interleave(r), i32(4, low=0, high=3), dynamic=N),
     case(
         "output_size",

@@ -29,6 +29,7 @@ def test_full(case, frontend, opset):
 
 SEQUENCES = [
     case("arange", lambda x: torch.arange(x.shape[0]) + x, f32(4), dynamic=N),
+    case("dim_arange", lambda x: torch._dim_arange(x, 1) + x, f32(2, 4), dynamic={1: "n"}),
     case("arange_dtype", lambda x: torch.arange(x.shape[0], dtype=torch.float32) * x, f32(4), dynamic=N),
     case("arange_start", lambda x: torch.arange(1, x.shape[0] + 1) + x, i64(4), dynamic=N),
     case("arange_static", lambda x: torch.arange(0, 6, 2) + x, f32(3)),

@@ -102,6 +102,14 @@ def test_axes(case, frontend, opset):
 
 BROADCASTS = [
     case("expand", lambda x: x.expand(4, -1, 3), f32(2, 1), dynamic=N),
+    case(
+        "expand_to_own_at_run_time",
+        lambda x, n: x.expand(3, n),
+        f32(1, 4),
+        torch.tensor(-1),
+        dynamic={0: {1: "n"}},
+        others=[(torch.rand(1, 1), torch.tensor(5)), (torch.rand(1, 6), torch.tensor(-1))],
+    ),
     case("expand_new_axis", lambda x: x.expand(2, 3), i64(3)),
     case("expand_to_size", lambda x, y: x.expand(y.shape[0], -1), f32(1, 3), f32(4), dynamic={1: {0: "n"}}),
     case("expand_as", lambda x, y: x.expand_as(y), b8(1, 3), f32(4, 3), dynamic={1: {0: "n"}}),

@@ -152,6 +152,22 @@ def _fill(input: torch.Tensor, value: Any) -> torch.Tensor:
     return input.clone().fill_(value)
 
 
+def _set_item(tensor: torch.Tensor, index: Any, value: Any) -> None:
+    """`x[:n] = y` expands y to sizes that are numbers in the trace, unless it is written as a copy."""
+    parts = index if isinstance(index, tuple) else (index,)
+    if not isinstance(value, torch.Tensor) or not value.dim() or not all(map(_is_basic, parts)):
+        tensor[index] = value
+        return
+    target = tensor[index]
+    extra = max(value.dim() - target.dim(), 0)  # leading axes of size 1 are left out
+    target.copy_(value.reshape(value.shape[extra:]) if extra else value)
+
+
+def _is_basic(index: Any) -> bool:
+    """Whether an index gives a view."""
+    return index.__class__ in (int, slice, type(None), type(...)) or (isinstance(index, torch.Tensor) and is_size(index))
+
+
 def _set_data(tensor: torch.Tensor, value: torch.Tensor) -> None:
     """`x.data = y` is not recorded. It is a write, as long as nobody tells x's old memory from its new one."""
     old, new = ([int(size) for size in x.shape] for x in (tensor, value))
@@ -192,6 +208,7 @@ _INSTEAD: dict[Function, Function] = {
     torch.Tensor.data.__get__: torch.Tensor.detach,  # type: ignore[attr-defined]
     torch.Tensor.data.__set__: _set_data,  # type: ignore[attr-defined]
     torch.Tensor.__deepcopy__: _copied,
+    torch.Tensor.__setitem__: _set_item,
     torch.Tensor.view: _view,
 }
 

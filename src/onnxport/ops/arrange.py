@@ -72,7 +72,7 @@ def repeat_interleave_tensor(
     x, axis = _along(g, self, dim)
     if repeats.rank == 0 or repeats.shape == (1,):
         return repeat_interleave_int(g, x, g.int_of(repeats, "repeats"), axis)
-    counts = g.expand(repeats, [x.shape[axis]]) if isinstance(repeats.shape[0], int) else repeats
+    counts = g.expand(repeats, [x.shape[axis]])  # one for all, or one for each
     return g.gather(x, repeat_interleave(g, counts, output_size), axis)
 
 

@@ -182,6 +182,12 @@ def arange_step(g: Builder, start: Any, end: Any, step: Any = 1, dtype: int | No
     return sequence(g, start, end, step, dtype)
 
 
+@lowering("aten::_dim_arange")
+def dim_arange(g: Builder, like: Tensor, dim: int) -> Tensor:
+    """_dim_arange(Tensor like, int dim) -> Tensor"""
+    return sequence(g, 0, like.shape[dim], 1, None)
+
+
 @lowering("aten::arange.out")
 def arange_out(g: Builder, end: Any, *_: Any) -> Tensor:
     """arange.out(Scalar end, *, Tensor(a!) out) -> Tensor(a!)"""

@@ -209,8 +209,17 @@ def movedim_int(g: Builder, self: Tensor, source: int, destination: int) -> Tens
 def expand(g: Builder, self: Tensor, size: list[Size], implicit: bool = False) -> Tensor:
     """expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)"""
     offset = len(size) - self.rank
-    target = [self.shape[i - offset] if d == -1 and i >= offset else d for i, d in enumerate(size)]
-    return g.expand(self, target)
+    return g.expand(self, [_or_own(g, d, self.shape[i - offset]) if i >= offset else d for i, d in enumerate(size)])
+
+
+def _or_own(g: Builder, size: Size, own: Size) -> Size:
+    """The size to expand to, or the tensor's own where that is -1."""
+    if isinstance(size, int):
+        return own if size == -1 else size
+    if sizes.known_ge(size, 0) or size == own:
+        return size
+    wanted = g.size(size)
+    return g.int_of(g.where(g.equal(wanted, -1), g.size(own), wanted), "size")
 
 
 @lowering("aten::expand_as")

@@ -10,6 +10,7 @@ import torch
 from ... import dims as sizes
 from ...dims import Dim, Size
 from ...dtypes import to_numpy
+from ...errors import LoweringError
 from ..values import Scalar, Tensor
 from .base import Input
 from .transcendental import TranscendentalWords
@@ -80,6 +81,8 @@ class LayoutWords(TranscendentalWords):
         target = tuple(target)
         if x.dims == target:
             return x
+        if x.rank > len(target):
+            raise LoweringError(f"a tensor of {x.rank} dimensions can't be expanded to {len(target)} sizes")
         if self.opset < 8:
             return self.tiled(x, target)
         spec = list(target)
