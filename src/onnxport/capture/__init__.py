@@ -82,13 +82,11 @@ def thaw(program: Program, model: Any, args: Any, kwargs: Mapping[str, Any] | No
     """Look for dynamic axes that a trace froze, by tracing at other sizes; see `liveness.thaw`."""
     from . import liveness
     from .inputs import normalize
-    from .trace import retracer, runner
+    from .reruns import Reruns
 
-    model = uncompiled(model)
     positional, named = normalize(args, kwargs)
     axes = [declared.axes for declared in program.inputs]
-    retrace = retracer(model, positional, named, axes)
-    return liveness.thaw(program, sizes(program), retrace, runner(model, positional, named, axes))
+    return liveness.thaw(program, sizes(program), Reruns(uncompiled(model), positional, named, axes))
 
 
 __all__ = ["capture", "thaw", "uncompiled"]

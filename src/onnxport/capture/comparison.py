@@ -87,7 +87,7 @@ def compare(a: Program, b: Program) -> tuple[dict[Any, Difference], Difference |
 
 
 def _sites(program: Program) -> Iterator[Site]:
-    """All nodes in order, and one that stands for what the program returns."""
+    """All nodes in order, and at the end of each block one that stands for what it returns."""
     number = 0
 
     def walk(block: Block) -> Iterator[Site]:
@@ -97,9 +97,10 @@ def _sites(program: Program) -> Iterator[Site]:
             yield Site(number, block, node)
             for inner in node.blocks:
                 yield from walk(inner)
+        number += 1
+        yield Site(number, block, Node("prim::Return", block.returns, []))
 
     yield from walk(program.block)
-    yield Site(number + 1, program.block, Node("prim::Return", program.block.returns, []))
 
 
 class _Comparison:

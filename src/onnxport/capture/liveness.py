@@ -26,6 +26,7 @@ from ..program.ir import Block, Conversion
 from .comparison import Difference, Site, compare, same_text, takes_pieces
 from .expressions import Expression, candidates, integer, separating_size
 from .graph import INNER
+from .rolled import roll
 from .sums import keeping_sum
 
 # Traces at further sizes that are made to tell expressions apart.
@@ -52,13 +53,18 @@ class Recording(Protocol):
     @property
     def read(self) -> Callable[[], Program]: ...
 
-    @property
-    def results(self) -> Callable[[Any], list[torch.Tensor]]: ...
-
 
 Sizes = Mapping[str, int]
-Retrace = Callable[[Sizes, bool], Recording | Exception]  # with other values, if true
-Run = Callable[[Sizes], Exception | None]
+
+
+class Reruns(Protocol):
+    """A model at other sizes; what it raises where it doesn't run at these."""
+
+    def trace(self, sizes: Sizes, other_values: bool = False) -> Recording | Exception: ...
+
+    def run(self, sizes: Sizes) -> list[torch.Tensor] | Exception: ...
+
+    def replay(self, graph: Any, sizes: Sizes) -> list[torch.Tensor] | Exception: ...
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -125,18 +131,16 @@ class Report:
         return lines
 
 
-def thaw(program: Program, sizes: Sizes, retrace: Retrace, run: Run) -> Report:
+def thaw(program: Program, sizes: Sizes, reruns: Reruns) -> Report:
     """Replace constants that follow a size by expressions, in place; what stays frozen.
 
     Args:
         sizes: the example sizes by label.
-        retrace: traces at other sizes; what the model raises where it can't run at these.
-        run: runs the model at other sizes, in a fraction of the time of a trace; what it raises. It is enough for a
-            program that is known to keep all sizes.
+        reruns: the model at other sizes.
     """
     conversions = program.conversions or []
-    trials = _Trials(program, sizes, retrace, run)
-    if program.keeps_sizes:
+    trials = _Trials(program, sizes, reruns)
+    if program.keeps_sizes:  # that it runs at all is enough
         larger = next(filter(trials.runs, _grown(sizes, conversions)), None)
         if larger is not None:
             _, stuck = trials.alone(larger)
@@ -161,9 +165,10 @@ def thaw(program: Program, sizes: Sizes, retrace: Retrace, run: Run) -> Report:
     )
     if only_ifs and trials.agree(_around(sizes, conversions)):
         return Report(stuck, failure=trials.failure)
-    frozen = _Thawing(program, sizes, trials, made).run()
+    thawing = _Thawing(program, sizes, trials, made)
+    frozen = thawing.run()
     labels = trials.guilty(different[0]) if frozen else ()
-    small = _listed(different[0].sizes) if only_ifs else ""
+    small = _listed(different[0].sizes) if only_ifs else thawing.small
     return Report(stuck, labels, tuple(frozen), tuple(conversions), small, trials.failure)
 
 
@@ -214,26 +219,31 @@ class _Trial:
     recording: Recording
     same: bool
     program: Program | None = None
+    rolls: bool = False  # whether loops are made of what repeats
 
     def read(self) -> Program:
         if self.program is None:
             self.program = self.recording.read()
+            if self.rolls:
+                self.program.block = roll(self.program.block) or self.program.block
         return self.program
 
 
 class _Trials:
     """Traces at other sizes."""
 
-    def __init__(self, program: Program, sizes: Sizes, retrace: Retrace, run: Run) -> None:
-        self.program, self.sizes, self.retrace, self.run = program, sizes, retrace, run
+    def __init__(self, program: Program, sizes: Sizes, reruns: Reruns) -> None:
+        self.program, self.sizes, self.reruns = program, sizes, reruns
         self.failure = ""
+        self.rolls = False
 
     def runs(self, sizes: Sizes) -> bool:
         sizes = keeping_sum(self.sizes, sizes)
-        error = self.run(sizes)
-        if error is not None:
-            self.failure = self.failure or f"at {_listed(sizes)}: {_raised(error)}"
-        return error is None
+        outputs = self.reruns.run(sizes)
+        if isinstance(outputs, Exception):
+            self.failure = self.failure or f"at {_listed(sizes)}: {_raised(outputs)}"
+            return False
+        return True
 
     def alone(self, tried: Sizes) -> tuple[list[dict[str, int]], tuple[str, ...]]:
         """Sizes at which the model runs with one of the labels changed that `tried` left as they were; and those labels
@@ -251,11 +261,11 @@ class _Trials:
 
     def at(self, sizes: dict[str, int], *, other_values: bool = False) -> _Trial | None:
         sizes = keeping_sum(self.sizes, sizes)
-        recording = self.retrace(sizes, other_values)
+        recording = self.reruns.trace(sizes, other_values)
         if isinstance(recording, Exception):
             self.failure = self.failure or f"at {_listed(sizes)}: {_raised(recording)}"
             return None
-        return _Trial(sizes, recording, same_text(self.program.keep_alive, recording.graph))
+        return _Trial(sizes, recording, same_text(self.program.keep_alive, recording.graph), rolls=self.rolls)
 
     def first(self, options: Iterator[dict[str, int]]) -> _Trial | None:
         """At the first of these sizes at which the model runs."""
@@ -268,10 +278,16 @@ class _Trials:
     def agree(self, options: Iterable[dict[str, int]]) -> bool:
         """Whether the program gives, wherever the model runs another one, the same results: an `if` that only saves
         time, as attention has one for single tokens."""
-        for sizes in options:
-            trial = self.at(sizes)
-            if trial is not None and not trial.same and not _gives_the_same(self.program.keep_alive, trial.recording):
-                return False
+        for sizes in (keeping_sum(self.sizes, option) for option in options):
+            expected = self.reruns.run(sizes)
+            if not isinstance(expected, Exception):
+                given = self.reruns.replay(self.program.keep_alive, sizes)
+                if (
+                    isinstance(given, Exception)
+                    or len(given) != len(expected)
+                    or not all(map(_is_close, given, expected))
+                ):
+                    return False
         return True
 
     def guilty(self, different: _Trial) -> tuple[str, ...]:
@@ -293,8 +309,26 @@ class _Thawing:
         self.seen: list[tuple[Mapping[str, int], dict[Any, Difference], int]] = []
         self.breaks: list[tuple[Sizes, Difference]] = []
         self.differences: dict[Any, tuple[Sizes, Difference]] = {}
+        self.small = ""
+        self._roll([trial for trial in made if not trial.same])
         for trial in made:
             self._look(trial)
+
+    def _roll(self, different: list[_Trial]) -> None:
+        """Make loops of what repeats, if the programs have other nodes, and get the same by it."""
+        program = self.program
+        if all(compare(program, trial.read())[1] is None for trial in different):
+            return
+        block = roll(program.block)
+        if block is None:
+            return
+        rolled = dataclasses.replace(program, block=block)
+        others = [_Trial(t.sizes, t.recording, False, rolls=True) for t in different]
+        if any(compare(rolled, trial.read())[1] is None for trial in others):
+            program.block = block
+            self.trials.rolls = True
+            for trial, other in zip(different, others):
+                trial.program = other.read()
 
     def _look(self, trial: _Trial) -> None:
         if trial.same:  # says of each constant that it is the same there, too
@@ -316,12 +350,21 @@ class _Thawing:
             options = self._options(path) if settled and self._is_before_breaks(difference) else []
             if len(options) == 1 and options[0].confirmed:
                 _replace(difference, options[0], made)
+                frozen += self._too_short(difference, options[0])
             else:
                 frozen.append(_frozen(difference, at))
         frozen += [_frozen(broken, at) for at, broken in self.breaks[:1]]
         for block, node, new in made:
             block.nodes.insert(block.nodes.index(node), new)
         return frozen
+
+    def _too_short(self, difference: Difference, expression: Expression) -> list[Frozen]:
+        """A loop whose first and last iterations stay outside runs these at sizes that have none."""
+        least = {**self.sizes, expression.label: 1}
+        if difference.site.node.op != "prim::Loop" or expression.at(1) >= 0 or not self.trials.runs(least):
+            return []
+        self.small = self.small or _listed({expression.label: 1})
+        return [Frozen(_place(difference.site), f"the loop is longer than this at {_listed(least)}", is_loop=True)]
 
     def _is_before_breaks(self, difference: Difference) -> bool:
         return all(difference.site.number < broken.site.number for _, broken in self.breaks)
@@ -371,26 +414,22 @@ class _Thawing:
 
     def _at_separating_size(self, groups: list[list[Expression]]) -> _Trial | None:
         refused = {label: {size, *(at[label] for at, _, _ in self.seen)} for label, size in self.sizes.items()}
-        for _ in range(3):
-            chosen = {
-                label: separating_size(size, [[e for e in g if e.label == label] for g in groups], refused[label])
-                for label, size in self.sizes.items()
-            }
+        if self.trials.rolls:  # a single iteration isn't recognised
+            for label, size in self.sizes.items():
+                refused[label].update(range(1, size))
+        for attempt in range(3):
+            chosen = {}
+            for label, size in self.sizes.items():
+                # A model may take whole multiples only, of a patch or a stride.
+                step = math.gcd(size, *(at[label] for at, _, _ in self.seen)) if attempt else 1
+                own = [[e for e in g if e.label == label] for g in groups]
+                chosen[label] = separating_size(size, own, refused[label], step)
             trial = self.trials.at(chosen)
             if trial is not None:
                 return trial
             for label, size in chosen.items():
                 refused[label].add(size)
         return None
-
-
-def _gives_the_same(graph: Any, recording: Recording) -> bool:
-    """Whether a graph gives what another recorded run gives, on the tensors of that run, but for rounding."""
-    try:
-        results = [recording.results(g) for g in (recording.graph, graph)]
-    except RuntimeError:  # a graph that can't be run, or not at these sizes
-        return False
-    return len(results[0]) == len(results[1]) and all(map(_is_close, *results))
 
 
 def _is_close(a: torch.Tensor, b: torch.Tensor) -> bool:

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import logging
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -38,11 +38,10 @@ class CompiledCall(LoweringError):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Recording:
-    """A run of a model: the `torch._C.Graph`, how to read it, and what a graph gives on the tensors of this run."""
+    """A run of a model: the `torch._C.Graph`, and how to read it."""
 
     graph: Any
     read: Callable[[], Program]
-    results: Callable[[Any], list[torch.Tensor]]
 
 
 def trace(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
@@ -114,12 +113,7 @@ def record(
         )
         return program
 
-    def results(graph: Any) -> list[torch.Tensor]:
-        function = torch._C._create_function_from_graph("forward", graph)
-        with torch.no_grad(), unchanged(model):
-            return list(flatten_outputs(function(*_copies(leaves), *(tensor for _, tensor in weights))).leaves)
-
-    return Recording(graph, read, results)
+    return Recording(graph, read)
 
 
 def _pitfalls(arguments: int, parts: Parts) -> Pitfalls:
@@ -149,7 +143,7 @@ def _record(
     holder = () if parts.module is None else (parts.module,)
 
     def graph_of(function: Callable[..., tuple[torch.Tensor, ...]]) -> tuple[Any, list[torch.Tensor]]:
-        inputs = _copies(leaves)
+        inputs = copies(leaves)
         shaped = {id(t): t.detach() for t in inputs}  # the model may change the sizes of the copies in place
         with unchanged(model), constants.unchanged():
             recorded = torch._C._create_graph_by_tracing(
@@ -165,7 +159,7 @@ def _record(
 
     def flattened(cause: RuntimeError) -> Callable[..., tuple[torch.Tensor, ...]]:
         with unchanged(model):
-            return enclosed.flattened(run, _copies(leaves), cause)
+            return enclosed.flattened(run, copies(leaves), cause)
 
     try:
         return graph_of(run)
@@ -191,67 +185,6 @@ def _record(
         if not bools.is_cause(error):
             raise
     return graph_of(run_and_replace)
-
-
-def retracer(
-    model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], axes: Sequence[Mapping[int, str]]
-) -> Callable[[Mapping[str, int], bool], Recording | Exception]:
-    """A function that records at other sizes of labelled axes, or with other values; `axes` has one entry for each input.
-
-    It returns what the model raises where it doesn't run at these sizes.
-    """
-
-    def retrace(sizes: Mapping[str, int], other_values: bool = False) -> Recording | Exception:
-        def resize(leaves: list[torch.Tensor]) -> list[torch.Tensor]:
-            resized = [_resized(leaf, labels, sizes) for leaf, labels in zip(leaves, axes)]
-            return list(map(_with_other_values, resized)) if other_values else resized
-
-        try:
-            return record(model, args, kwargs, resize)
-        except Exception as error:  # whatever a model raises at sizes that it can't take
-            _LOG.info("the model doesn't run at %s: %s", dict(sizes), error)
-            return error
-
-    return retrace
-
-
-def runner(
-    model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], axes: Sequence[Mapping[int, str]]
-) -> Callable[[Mapping[str, int]], Exception | None]:
-    """A function that runs the model at other sizes of labelled axes, as `retracer` has them; what it raises."""
-
-    def run(sizes: Mapping[str, int]) -> Exception | None:
-        arguments = flatten(model, args, kwargs)
-        leaves = [_resized(leaf, labels, sizes) for leaf, labels in zip(arguments.leaves, axes)]
-        try:
-            with torch.no_grad(), compiling_nothing(model), unchanged(model):
-                positional, keywords = arguments.rebuild(tuple(_copies(leaves)))
-                model(*positional, **keywords)
-        except Exception as error:  # whatever a model raises at sizes that it can't take
-            _LOG.info("the model doesn't run at %s: %s", dict(sizes), error)
-            return error
-        return None
-
-    return run
-
-
-def _resized(tensor: torch.Tensor, labels: Mapping[int, str], sizes: Mapping[str, int]) -> torch.Tensor:
-    """The tensor with its labelled axes cut to other sizes, or the last of them repeated: values stay in range, and in
-    order where they are."""
-    for axis, label in labels.items():
-        if not tensor.shape[axis]:
-            tensor = tensor.new_zeros([*tensor.shape[:axis], sizes[label], *tensor.shape[axis + 1 :]])
-        elif sizes[label] != tensor.shape[axis]:
-            tensor = tensor.index_select(
-                axis, torch.arange(sizes[label], device=tensor.device).clamp(max=tensor.shape[axis] - 1)
-            )
-    return tensor
-
-
-def _with_other_values(tensor: torch.Tensor) -> torch.Tensor:
-    """The first half of the values twice: what is counted among them is another number, and all stay in range."""
-    flat, count = tensor.reshape(-1), tensor.numel()
-    return torch.cat([flat[: (count + 1) // 2], flat[: count // 2]]).reshape(tensor.shape)
 
 
 def _program(
@@ -301,7 +234,7 @@ def _named_modules(model: Any) -> Iterator[tuple[str, torch.nn.Module]]:
     return iter(model.named_modules()) if isinstance(model, torch.nn.Module) else iter(())
 
 
-def _copies(leaves: list[torch.Tensor]) -> list[torch.Tensor]:
+def copies(leaves: list[torch.Tensor]) -> list[torch.Tensor]:
     """Copies of tensors; one that is given twice stays one."""
     copies = {id(t): t.detach().clone() for t in leaves}
     return [copies[id(t)] for t in leaves]
@@ -358,4 +291,4 @@ def unchanged(model: Any) -> Iterator[None]:
                     buffer.copy_(content)
 
 
-__all__ = ["Value", "named_weights", "trace", "unchanged"]
+__all__ = ["Value", "copies", "named_weights", "trace", "unchanged"]

@@ -1,0 +1,96 @@
+"""A model at other sizes of its dynamic axes: traced again, or only run."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import torch
+
+from .compiled import compiling_nothing
+from .inputs import flatten, flatten_outputs
+from .trace import Recording, copies, record, unchanged
+from .weights import named_weights
+
+_LOG = logging.getLogger("onnxport")
+
+Sizes = Mapping[str, int]
+T = TypeVar("T")
+
+
+class Reruns:
+    """Runs of `model(*args, **kwargs)` at other sizes of labelled axes; `axes` has the labels of each input.
+
+    What a model raises where it doesn't run at these sizes is returned.
+    """
+
+    def __init__(
+        self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], axes: Sequence[Mapping[int, str]]
+    ) -> None:
+        self.model, self.args, self.kwargs, self.axes = model, args, kwargs, axes
+        self._functions: dict[int, tuple[Any, Callable[..., Any]]] = {}
+
+    def trace(self, sizes: Sizes, other_values: bool = False) -> Recording | Exception:
+        """The recording of a run."""
+
+        def resize(leaves: list[torch.Tensor]) -> list[torch.Tensor]:
+            resized = self._resized(leaves, sizes)
+            return list(map(_with_other_values, resized)) if other_values else resized
+
+        return _tried(lambda: record(self.model, self.args, self.kwargs, resize), sizes)
+
+    def run(self, sizes: Sizes) -> list[torch.Tensor] | Exception:
+        """What the model gives, in a fraction of the time of a trace."""
+        arguments = flatten(self.model, self.args, self.kwargs)
+
+        def call() -> list[torch.Tensor]:
+            with torch.no_grad(), compiling_nothing(self.model), unchanged(self.model):
+                positional, named = arguments.rebuild(tuple(copies(self._resized(arguments.leaves, sizes))))
+                return flatten_outputs(self.model(*positional, **named)).leaves
+
+        return _tried(call, sizes)
+
+    def replay(self, graph: Any, sizes: Sizes) -> list[torch.Tensor] | Exception:
+        """What the graph of a recording gives on the tensors of such a run."""
+        if id(graph) not in self._functions:
+            self._functions[id(graph)] = graph, torch._C._create_function_from_graph("forward", graph)
+        function = self._functions[id(graph)][1]
+        leaves = self._resized(flatten(self.model, self.args, self.kwargs).leaves, sizes)
+        weights = named_weights(self.model).values() if isinstance(self.model, torch.nn.Module) else ()
+
+        def call() -> list[torch.Tensor]:
+            with torch.no_grad(), torch.jit._fuser.optimized_execution(False), unchanged(self.model):
+                return flatten_outputs(function(*copies(leaves), *weights)).leaves
+
+        return _tried(call, sizes)
+
+    def _resized(self, leaves: list[torch.Tensor], sizes: Sizes) -> list[torch.Tensor]:
+        return [_resized(leaf, labels, sizes) for leaf, labels in zip(leaves, self.axes)]
+
+
+def _tried(make: Callable[[], T], sizes: Sizes) -> T | Exception:
+    try:
+        return make()
+    except Exception as error:  # whatever a model raises at sizes that it can't take
+        _LOG.info("the model doesn't run at %s: %s", dict(sizes), error)
+        return error
+
+
+def _resized(tensor: torch.Tensor, labels: Mapping[int, str], sizes: Mapping[str, int]) -> torch.Tensor:
+    """The tensor with its labelled axes cut to other sizes, or the last of them repeated: values stay in range, and in
+    order where they are."""
+    for axis, label in labels.items():
+        if not tensor.shape[axis]:
+            tensor = tensor.new_zeros([*tensor.shape[:axis], sizes[label], *tensor.shape[axis + 1 :]])
+        elif sizes[label] != tensor.shape[axis]:
+            tensor = tensor.index_select(
+                axis, torch.arange(sizes[label], device=tensor.device).clamp(max=tensor.shape[axis] - 1)
+            )
+    return tensor
+
+
+def _with_other_values(tensor: torch.Tensor) -> torch.Tensor:
+    """The first half of the values twice: what is counted among them is another number, and all stay in range."""
+    flat, count = tensor.reshape(-1), tensor.numel()
+    return torch.cat([flat[: (count + 1) // 2], flat[: count // 2]]).reshape(tensor.shape)
