@@ -1,0 +1,42 @@
+"""No entry of PyTorch's operator database that passed may fail: see `tests/operator_database.py`.
+
+If an entry fails for a good reason (a newer PyTorch changed the operator), `benchmarks/operators_list.py` writes the
+list anew; what it leaves out is to be said in the changelog.
+"""
+
+import pytest
+from tests import operator_database
+
+from onnxport.errors import UnsupportedOperatorError
+from onnxport.lower import registry
+
+LISTED = operator_database.passing()
+
+
+@pytest.mark.filterwarnings("ignore")  # of eager PyTorch on deprecated names; and what the export says is not looked at
+@pytest.mark.parametrize("entry", LISTED)
+def test_entry_passes(entry):
+    operator_database.check_entry(entry)
+
+
+def test_the_list_is_long_and_without_repetition():
+    assert len(set(LISTED)) == len(LISTED) >= operator_database.LEAST
+
+
+def test_an_entry_without_lowering_fails(monkeypatch):
+    operator_database.check_entry("atan2|float32")
+    monkeypatch.delitem(registry._LOWERINGS, "aten::atan2")
+    with pytest.raises(UnsupportedOperatorError, match="atan2"):
+        operator_database.check_entry("atan2|float32")
+
+
+def test_an_entry_with_wrong_numbers_fails(monkeypatch):
+    monkeypatch.setitem(registry._LOWERINGS, "aten::atan2", registry.find("aten::hypot"))
+    with pytest.raises(AssertionError, match="not close"):
+        operator_database.check_entry("atan2|float32")
+
+
+def test_what_says_nothing_is_no_entry():
+    for entry in ("randint|float32", "empty|float32"):
+        with pytest.raises((operator_database.NoReference, AssertionError)):
+            operator_database.check_entry(entry)
