@@ -101,6 +101,19 @@ def is_integer(dtype: torch.dtype) -> bool:
     return not (dtype.is_floating_point or dtype.is_complex) and dtype is not torch.bool
 
 
+def quantized_parts(tensor: torch.Tensor, scale: torch.dtype, zero_point: torch.dtype | None) -> list[torch.Tensor]:
+    """A tensor as ONNX has it: a quantized one is its integers, scale and zero point (None: of the integers' type)."""
+    if not tensor.is_quantized:
+        return [tensor]
+    integers = tensor.int_repr()
+    if tensor.qscheme() in (torch.per_tensor_affine, torch.per_tensor_symmetric):
+        both: list[Any] = [tensor.q_scale(), tensor.q_zero_point()]
+    else:
+        both = [tensor.q_per_channel_scales(), tensor.q_per_channel_zero_points()]
+    kinds = (scale, zero_point or integers.dtype)
+    return [integers, *(torch.as_tensor(x).to(kind) for x, kind in zip(both, kinds))]
+
+
 def array_of(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
     """A tensor's memory as a numpy array, not copied where it lies on the CPU."""
     tensor = tensor.detach().resolve_conj().resolve_neg().cpu()

@@ -10,6 +10,7 @@ import onnx
 import onnx_ir as ir
 import torch
 
+from .dtypes import quantized_parts
 from .errors import OnnxExporterError, VerificationError
 from .lower.model import Lowered
 from .options import TrainingMode
@@ -149,10 +150,19 @@ class ExportResult:
     def _axes(self) -> list[dict[int, str]]:
         from .verify.sizes import input_axes
 
-        return input_axes([v.shape for v in self.model.graph.inputs[: len(self.input_names)]])
+        values = dict(zip(self.input_names, self.model.graph.inputs))
+        program = self._lowered.program
+        names = self.input_names if program is None else [declared.name for declared in program.inputs]
+        return input_axes([values[name if name in values else f"{name}_value"].shape for name in names])
+
+    @staticmethod
+    def _parts(x: Any) -> list[Any]:
+        """An argument as inputs of the graph: three for a quantized tensor."""
+        return quantized_parts(x, torch.float64, torch.int64) if isinstance(x, torch.Tensor) else [x]
 
     def _feed(self, flat: Sequence[Any]) -> dict[str, Any]:
         """The graph's inputs by name: flat arguments, and the parameters that are inputs."""
+        flat = [part for x in flat for part in self._parts(x)]
         if len(flat) != len(self.input_names):
             raise OnnxExporterError(
                 f"the model has {len(self.input_names)} input(s) ({', '.join(self.input_names)}), but there are "

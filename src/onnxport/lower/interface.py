@@ -11,8 +11,9 @@ from ..dims import Dim, Size
 from ..dtypes import real_of
 from ..errors import LoweringError, warn
 from ..program.ir import Input
-from . import listing
+from . import listing, ranks
 from .builder import Builder
+from .quantized import STORED, QTensor, parameters
 from .values import Scalar, Tensor, describe
 from .values import Sequence as ListValue
 
@@ -26,6 +27,8 @@ def input_value(g: Builder, declared: Input, name: str, labels: Mapping[int, str
     example = declared.example
     if isinstance(example, torch.Tensor):
         dims = [g.symbol(labels[i]) if i in labels else int(d) for i, d in enumerate(example.shape)]
+        if example.is_quantized:
+            return _quantized_input(g, name, example, dims)
         return tensor_input(g, name, example.dtype, dims)
     if isinstance(example, (bool, int, float)):
         return listing.number(type(example), tensor_input(g, name, _NUMBERS[type(example)], []), g)
@@ -44,6 +47,19 @@ def tensor_input(g: Builder, name: str, dtype: torch.dtype, dims: Sequence[Size]
     tensor = Tensor(dtype, tuple(dims), value)
     g.declare(tensor)
     return tensor
+
+
+def _quantized_input(g: Builder, name: str, example: torch.Tensor, dims: Sequence[Size]) -> QTensor:
+    """Three graph inputs: the integers, the scale and the zero point."""
+    if example.dtype not in STORED or example.qscheme() not in (torch.per_tensor_affine, torch.per_tensor_symmetric):
+        raise LoweringError(
+            f"the input {name!r} is {str(example.dtype)[6:]}, {str(example.qscheme())[6:]}; inputs may be quint8, qint8 "
+            "or qint32 with one scale and zero point: dequantize() it before, or quantize it in the model"
+        )
+    integers = tensor_input(g, f"{name}_value", STORED[example.dtype], dims)
+    scale = tensor_input(g, f"{name}_scale", torch.float64, [])
+    zero_point = tensor_input(g, f"{name}_zero_point", torch.int64, [])
+    return QTensor(example.dtype, integers, *parameters(g, scale, zero_point, example.dtype))
 
 
 def _tensors_input(g: Builder, name: str, example: list[torch.Tensor], labels: Mapping[int, str]) -> ListValue:
@@ -79,7 +95,7 @@ def _numbers_input(g: Builder, name: str, example: list[Any], labels: Mapping[in
 def flatten(results: list[Any], names: list[str | None]) -> tuple[list[Any], list[str | None]]:
     """Results without their structure: elements of lists and tuples, values of dicts; None is no output.
 
-    Keys of dicts name what has no name yet. A string is warned of: ONNX has no use for one that is always the same.
+    Keys of dicts name what has no name yet. A quantized tensor is its integers, scale and zero point. A string is warned of: ONNX has no use for one that is always the same.
     LoweringError if nothing is left.
     """
     flat: list[Any] = []
@@ -92,6 +108,9 @@ def flatten(results: list[Any], names: list[str | None]) -> tuple[list[Any], lis
         elif isinstance(value, dict):
             for key, part in value.items():
                 add(part, f"{name}.{key}" if name else str(key))
+        elif isinstance(value, QTensor):
+            for part, suffix in ((value.integers, ""), (value.scale, "_scale"), (value.zero_point, "_zero_point")):
+                add(part, f"{name}{suffix}" if name else None)
         elif isinstance(value, str):
             warn(f"the model returns the string {value!r}, which is not among the outputs of the exported model")
         elif value is not None:
@@ -110,10 +129,7 @@ def output_value(g: Builder, result: Any) -> Tensor | ListValue:
     if isinstance(result, Tensor):
         g.value(result)
         if result.dims is None:
-            raise LoweringError(
-                "an output has one number of dimensions or another, as an If or Loop goes; an output of a model must "
-                "have one: make the ranks agree"
-            )
+            return ranks.likely(g, result)
         return result
     if isinstance(result, ListValue):
         if result.kind is Tensor:

@@ -22,6 +22,7 @@ from .builder import Builder
 from .evaluator import Evaluator, Observer, Resolver
 from .finish import name_everything, prune
 from .interface import flatten, input_value, output_value
+from .ranks import settle
 from .values import Sequence as ListValue
 from .values import Tensor
 
@@ -61,12 +62,13 @@ def lower(
     g.by_call = bool(options.modules_as_functions)
     if not options.export_params:
         g.fed = {w.name for w in program.weights.values() if w.in_state}
-    names = [declared.name for declared in program.inputs]
     inputs = [input_value(g, declared, declared.name, declared.axes) for declared in program.inputs]
     graph_inputs = list(g.root.inputs)
+    names = [value.name or "" for value in graph_inputs]
     results = Evaluator(program, g, resolve, observe).evaluate(inputs)
     results, program.output_names = flatten(results, program.output_names)
     outputs = [output_value(g, result) for result in results]
+    settle(g, outputs)
     lowered = _assemble(g, program, options, graph_inputs, outputs, names)
     lowered.program = program
     lowered.again = functools.partial(lower, program, options, opset, resolve)
@@ -111,7 +113,12 @@ def _assemble(
     inputs = [*inputs, *(value for value in fed if value is not None)]
     name_everything(g.root.nodes, inputs, list(zip(values, output_names)), initializers, g.origins)
     _label_outputs(values, options.dynamic_axes, program)
-    _warn_of_unknown(options, names, output_names, list(weight_names.values()))
+    _warn_of_unknown(
+        options,
+        [*names, *(i.name for i in program.inputs if i.name not in names)],
+        output_names,
+        list(weight_names.values()),
+    )
     versions = {**g.domains, **{d: v for d, v in options.custom_opsets.items() if d in g.domains}}
     if options.verbose:
         for node in _all_nodes(g.root.nodes):

@@ -174,7 +174,9 @@ def _bias(g: Builder, bias: torch.Tensor | None, x: QTensor, weight: QTensor) ->
         return None
     values = bias.detach().numpy()
     if not x.scale.is_constant:
-        return g.known(values, torch.float32, from_weight=True)
+        zeros = g.const(np.zeros(() if weight.axis is None else bias.shape[0], np.int32), torch.int32)
+        wide, axis = g.known(values, torch.float32, from_weight=True), None if weight.axis is None else 0
+        return dequantize(g, quantize(g, wide, g.mul(x.scale, weight.scale), zeros, torch.qint32, axis))
     scale = np.atleast_1d(_constant(x.scale).astype(np.float64) * _constant(weight.scale))
     integers = np.rint(values / scale)
     if np.abs(integers).max(initial=0) >= 1 << 31:
@@ -186,22 +188,25 @@ def _bias(g: Builder, bias: torch.Tensor | None, x: QTensor, weight: QTensor) ->
     return dequantize(g, QTensor(torch.qint32, known, factor, zero, axis))
 
 
-def _conv(g: Builder, x: QTensor, packed: Any, scale: float, zero_point: int, relu: bool, rank: int) -> QTensor:
+def _conv(g: Builder, x: QTensor, packed: Any, scale: float, zero_point: int, kind: str, rank: int) -> QTensor:
     """A convolution with packed weights; of one dimension they are packed as of two."""
     ops = torch.ops.quantized
-    name = f"conv{max(rank, 2)}d"
-    weight, bias = (ops.conv1d_unpack if rank == 1 else getattr(ops, f"{name}_unpack"))(packed)
-    stride, padding, dilation = (
-        list(getattr(ops, f"{name}_{what}")(packed))[-rank:] for what in ("stride", "padding", "dilation")
+    form = kind.removesuffix("_relu")
+    name = f"{form}{max(rank, 2)}d"
+    weight, bias = getattr(ops, f"{form}{rank}d_unpack")(packed)
+    transposed = form == "conv_transpose"
+    stride, padding, dilation, more = (
+        list(getattr(ops, f"{name}_{what}")(packed))[-rank:] if what else [0] * rank
+        for what in ("stride", "padding", "dilation", "output_padding" if transposed else "")
     )
     w = _weight(g, weight)
     convolve = find("aten::convolution")
     assert convolve is not None
     y = convolve(
-        g, dequantize(g, x), dequantize(g, w), _bias(g, bias, x, w), stride, padding, dilation, False, [0] * rank,
+        g, dequantize(g, x), dequantize(g, w), _bias(g, bias, x, w), stride, padding, dilation, transposed, more,
         getattr(ops, f"{name}_groups")(packed),
     )  # fmt: skip
-    return _requantized(g, y, scale, zero_point, x.dtype, relu)
+    return _requantized(g, y, scale, zero_point, x.dtype, relu=kind != form)
 
 
 def _requantized(g: Builder, y: Tensor, scale: Any, zero_point: Any, dtype: torch.dtype, relu: bool = False) -> QTensor:
@@ -209,20 +214,21 @@ def _requantized(g: Builder, y: Tensor, scale: Any, zero_point: Any, dtype: torc
     return quantize(g, y, *parameters(g, scale, zero_point, dtype), dtype)
 
 
-def _register_conv(rank: int, relu: bool) -> None:
-    name = f"quantized::conv{rank}d{'_relu' if relu else ''}"
+def _register_conv(rank: int, kind: str) -> None:
+    form = kind.removesuffix("_relu")
+    name = f"quantized::{form}{rank}d{kind.removeprefix(form)}"
 
     def conv(g: Builder, qx: QTensor, packed_weight: Any, *rest: Any) -> QTensor:
         """conv2d.new(Tensor qx, Conv2dPackedParamsBase packed_weight, float output_scale, int output_zero_point) -> Tensor"""
         scale, zero_point = rest[-2:]  # the old form repeats in between what is packed
-        return _conv(g, qx, packed_weight, scale, zero_point, relu, rank)
+        return _conv(g, qx, packed_weight, scale, zero_point, kind, rank)
 
     quantized_lowering(name)(conv)
 
 
 for _rank in (1, 2, 3):
-    for _relu in (False, True):
-        _register_conv(_rank, _relu)
+    for _kind in ("conv", "conv_relu", "conv_transpose"):
+        _register_conv(_rank, _kind)
 
 
 def _linear(g: Builder, x: Tensor, weight: QTensor, bias: Tensor | None) -> Tensor:
@@ -380,6 +386,39 @@ def batch_norm(
     assert lower is not None
     y = lower(g, dequantize(g, qx), weight, bias, mean, var, False, 0.0, eps, False)
     return _requantized(g, y, scale, zero_point, qx.dtype)
+
+
+@quantized_lowering("quantized::layer_norm")
+def layer_norm(g: Builder, input: QTensor, normalized_shape: list[int], *rest: Any) -> QTensor:
+    """layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps, float output_scale,
+    int output_zero_point) -> Tensor"""
+    return _normalized(g, "aten::layer_norm", input, normalized_shape, *rest)
+
+
+@quantized_lowering("quantized::group_norm")
+def group_norm(g: Builder, qx: QTensor, num_groups: int, *rest: Any) -> QTensor:
+    """group_norm(Tensor qx, int num_groups, Tensor? weight, Tensor? bias, float eps, float output_scale,
+    int output_zero_point) -> Tensor"""
+    return _normalized(g, "aten::group_norm", qx, num_groups, *rest)
+
+
+@quantized_lowering("quantized::instance_norm")
+def instance_norm(
+    g: Builder, input: QTensor, weight: Tensor | None, bias: Tensor | None, eps: float, scale: float, zero_point: int
+) -> QTensor:
+    """instance_norm(Tensor input, Tensor? weight, Tensor? bias, float eps, float output_scale, int output_zero_point)
+    -> Tensor"""
+    return _normalized(
+        g, "aten::instance_norm", input, weight, bias, None, None, True, 0.0, eps, False, scale, zero_point
+    )
+
+
+def _normalized(g: Builder, of: str, x: QTensor, *rest: Any) -> QTensor:
+    """A normalization on floats, whose last arguments are the scale and zero point of the result."""
+    lower = find(of)
+    assert lower is not None
+    *arguments, scale, zero_point = rest
+    return _requantized(g, lower(g, dequantize(g, x), *arguments), scale, zero_point, x.dtype)
 
 
 def _register_fixed(name: str, scale: float, zero_point: int) -> None:

@@ -11,6 +11,7 @@ from torch.utils import _pytree as pytree
 from ..capture.inputs import flatten, flatten_outputs, normalize
 from ..capture.signature import Default, bind
 from ..capture.trace import unchanged
+from ..dtypes import quantized_parts
 from ..options import TrainingMode
 from ..session import exporting, select_model_mode_for_export
 
@@ -63,7 +64,8 @@ class Reference:
             if seed is not None:
                 torch.manual_seed(seed)
             found = flatten_outputs(self._model(*args, **kwargs)).leaves
-            return [torch.as_tensor(x).detach().clone() for x in found]
+            tensors = [torch.as_tensor(x).detach().clone() for x in found]
+            return [part for x in tensors for part in quantized_parts(x, torch.float32, None)]
 
 
 def _example_of(exported: torch.export.ExportedProgram) -> tuple[tuple[Any, ...], dict[str, Any]]:
