@@ -3,10 +3,14 @@
 # ruff: noqa: UP006, UP035, UP045  programs are as users write them, for TorchScript
 from typing import Dict, List, Optional, Tuple
 
+import onnx
 import pytest
 import torch
 from tests.script.harness import check_script
 from torch import Tensor
+
+import onnxport
+from onnxport.errors import OpsetError
 
 
 def nested(x):
@@ -171,3 +175,46 @@ def test_return(function, lowest, opset):
     generator = torch.Generator().manual_seed(0)
     inputs = [(torch.randn(n, 2, generator=generator),) for n in (5, 1, 2, 3, 4, 8)]
     check_script(function, *inputs, dynamic={0: {0: "n"}}, opset=max(opset, lowest))
+
+
+def none_then_value(x) -> Optional[Tensor]:
+    y: Optional[Tensor] = None
+    if x.size(0) > 1:
+        y = x * 2
+    return y
+
+
+def value_then_none(x) -> Optional[Tensor]:
+    y: Optional[Tensor] = x * 2
+    for _ in range(x.size(0) - 2):
+        y = None
+    return y
+
+
+def among_others(x) -> Tuple[Tensor, Optional[Tensor], Optional[int]]:
+    n: Optional[int] = None
+    if x.size(0) > 2:
+        n = x.size(0)
+    if x.size(0) > 1:
+        return x, x.sum(0), n
+    return x + 1, None, n
+
+
+@pytest.mark.parametrize("opset", [16, 20])
+@pytest.mark.parametrize("function", [none_then_value, value_then_none, among_others])
+def test_a_result_that_may_be_none_is_an_optional(function, opset):
+    inputs = [(torch.ones(n, 2),) for n in (1, 2, 5, 3)]
+    model = check_script(function, *inputs, dynamic={0: {0: "n"}}, opset=opset)
+    optional = [v.type for v in model.graph.output if v.type.HasField("optional_type")]
+    dims = {none_then_value: [["n", 2]], value_then_none: [["n", 2]], among_others: [[2], []]}[function]
+    kinds = [onnx.TensorProto.FLOAT, onnx.TensorProto.INT64]
+    assert optional == [
+        onnx.helper.make_optional_type_proto(onnx.helper.make_tensor_type_proto(kind, shape))
+        for kind, shape in zip(kinds, dims)
+    ]
+
+
+def test_optionals_need_their_opset():
+    script = torch.jit.script(none_then_value)
+    with pytest.raises(OpsetError, match="or None needs opset 16"):
+        onnxport.export(script, (torch.ones(3, 2),), None, input_names=["x"], dynamic_axes={"x": [0]}, opset_version=15)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import onnx_ir as ir
 import torch
 
 from ..dims import Dim, Size
-from ..dtypes import real_of
+from ..dtypes import real_of, to_onnx
 from ..errors import LoweringError, warn
 from ..program.ir import Input
 from . import listing, ranks
 from .builder import Builder
 from .quantized import STORED, QTensor, parameters
-from .values import Scalar, Tensor, describe
+from .values import Maybe, Scalar, Tensor, describe
 from .values import Sequence as ListValue
 
 _NUMBERS: dict[type, torch.dtype] = {bool: torch.bool, int: torch.int64, float: torch.float32}
@@ -95,7 +97,8 @@ def _numbers_input(g: Builder, name: str, example: list[Any], labels: Mapping[in
 def flatten(results: list[Any], names: list[str | None]) -> tuple[list[Any], list[str | None]]:
     """Results without their structure: elements of lists and tuples, values of dicts; None is no output.
 
-    Keys of dicts name what has no name yet. A quantized tensor is its integers, scale and zero point. A string is warned of: ONNX has no use for one that is always the same.
+    Keys of dicts name what has no name yet. A quantized tensor is its integers, scale and zero point. A string is
+    warned of: ONNX has no use for one that is always the same.
     LoweringError if nothing is left.
     """
     flat: list[Any] = []
@@ -124,8 +127,17 @@ def flatten(results: list[Any], names: list[str | None]) -> tuple[list[Any], lis
     return flat, found
 
 
-def output_value(g: Builder, result: Any) -> Tensor | ListValue:
-    """A result as a tensor of the graph, or a sequence."""
+@dataclass(frozen=True, slots=True)
+class OptionalValue:
+    """An output that is a tensor in some runs of the model, and nothing in others."""
+
+    value: ir.Value
+
+
+def output_value(g: Builder, result: Any) -> Tensor | ListValue | OptionalValue:
+    """A result as a tensor of the graph, a sequence, or an optional."""
+    if isinstance(result, Maybe):
+        return _optional(g, result)
     if isinstance(result, Tensor):
         g.value(result)
         if result.dims is None:
@@ -145,3 +157,28 @@ def output_value(g: Builder, result: Any) -> Tensor | ListValue:
     if isinstance(result, float):
         return g.const(result, torch.float32)
     raise LoweringError(f"the model returns {describe(result)}, which can't be an output of the graph")
+
+
+def _optional(g: Builder, result: Maybe) -> OptionalValue:
+    """An If: the tensor as an optional where it is present, else an optional without."""
+    g.require(16, f"a result that is {result}")
+    tensor = output_value(g, result.value)
+    if not isinstance(tensor, Tensor) or tensor.is_complex:
+        raise LoweringError(f"the model returns {result}, which can't be an output of the graph; return a tensor")
+    element = ir.TensorType(ir.DataType(to_onnx(tensor.dtype)))
+    shape = ir.Shape([d if isinstance(d, int) else str(d) for d in tensor.shape])
+    given = ir.Node("", "Optional", [g.value(tensor)], num_outputs=1)
+    kind = ir.Attr("type", ir.AttributeType.TYPE_PROTO, ir.TypeAndShape(element, shape))
+    nothing = ir.Node("", "Optional", [], [kind], num_outputs=1)
+    branches = [ir.Graph([], node.outputs, nodes=[node], name="body") for node in (given, nothing)]
+    chosen = ir.Node(
+        "",
+        "If",
+        [g.value(result.present.tensor)],
+        [ir.AttrGraph("then_branch", branches[0]), ir.AttrGraph("else_branch", branches[1])],
+        num_outputs=1,
+    )
+    for node in (given, nothing, chosen):
+        node.outputs[0].type, node.outputs[0].shape = ir.OptionalType(element), shape.copy()
+    g.root.nodes.append(chosen)
+    return OptionalValue(chosen.outputs[0])

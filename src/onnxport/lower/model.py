@@ -21,7 +21,7 @@ from . import control_flow  # noqa: F401  (registers its nodes)
 from .builder import Builder
 from .evaluator import Evaluator, Observer, Resolver
 from .finish import name_everything, prune
-from .interface import flatten, input_value, output_value
+from .interface import OptionalValue, flatten, input_value, output_value
 from .ranks import settle
 from .values import Sequence as ListValue
 from .values import Tensor
@@ -83,7 +83,7 @@ def _assemble(
     program: Program,
     options: Options,
     inputs: list[ir.Value],
-    outputs: list[Tensor | ListValue],
+    outputs: list[Tensor | ListValue | OptionalValue],
     names: list[str],
 ) -> Lowered:
     weight_names = _weight_names(g, program, options, names)
@@ -156,7 +156,7 @@ def _weight_names(g: Builder, program: Program, options: Options, inputs: Sequen
     return result
 
 
-def sequence_or_tensor(g: Builder, output: Tensor | ListValue) -> ir.Value:
+def sequence_or_tensor(g: Builder, output: Tensor | ListValue | OptionalValue) -> ir.Value:
     if isinstance(output, Tensor):
         return g.value(output)
     assert output.value is not None
