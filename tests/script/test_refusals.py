@@ -13,7 +13,7 @@ def two_ranks(x):
     y = x
     if x.sum() > 0:
         y = x.unsqueeze(0)
-    return y
+    return y.transpose(0, 1)
 
 
 def two_types(x):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 
 from .. import dims as sizes
-from ..dims import Size
+from ..dims import Dim, Size
 from ..dtypes import from_scalar_type
-from ..errors import LoweringError, warn
+from ..errors import LoweringError
 from ..lower.builder import Builder
+from ..lower.ranks import squeezed
 from ..lower.registry import lowering
 from ..lower.values import Tensor
 from .axes import wrap, wrap_all
@@ -100,23 +101,25 @@ def same(g: Builder, self: Tensor, *_: object) -> Tensor:
 # -- axes of size 1 -------------------------------------------------------------------------------
 
 
-def _is_one(size: Size) -> bool:
-    """Whether an axis is squeezed. The rank of a tensor can't depend on a size known only at run time."""
-    equal = sizes.known_eq(size, 1)
-    if equal is None:
-        warn(f"squeeze keeps the axis of size {size}, which isn't known to be 1; PyTorch would drop it where it is 1")
-    return equal is True
+def _squeezed(g: Builder, x: Tensor, axes: Iterable[int]) -> Tensor:
+    ones = {axis: sizes.known_eq(x.shape[axis], 1) for axis in axes}
+    dropped = [axis for axis, is_one in ones.items() if is_one]
+    result = g.squeeze(x, dropped)
+    unsure = [axis - sum(d < axis for d in dropped) for axis, is_one in ones.items() if is_one is None]
+    return squeezed(g, result, unsure) if unsure else result
 
 
 @lowering("aten::squeeze", "aten::squeeze_copy")
 def squeeze(g: Builder, self: Tensor) -> Tensor:
     """squeeze(Tensor(a) self) -> Tensor(a)"""
-    return g.squeeze(self, [i for i, d in enumerate(self.shape) if _is_one(d)])
+    return _squeezed(g, self, range(self.rank))
 
 
 @lowering("aten::squeeze.dim", "aten::squeeze_copy.dim")
-def squeeze_dim(g: Builder, self: Tensor, dim: int) -> Tensor:
+def squeeze_dim(g: Builder, self: Tensor, dim: Size) -> Tensor:
     """squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)"""
+    if isinstance(dim, Dim):
+        return squeezed(g, self, range(self.rank), dim) if self.rank else self
     return squeeze_dims(g, self, [dim])
 
 
@@ -125,12 +128,15 @@ def squeeze_dims(g: Builder, self: Tensor, dim: list[int]) -> Tensor:
     """squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)"""
     if self.rank == 0:
         return self
-    return g.squeeze(self, [d for d in wrap_all(dim, self.rank) if _is_one(self.shape[d])])
+    return _squeezed(g, self, wrap_all(dim, self.rank))
 
 
 @lowering("aten::unsqueeze", "aten::unsqueeze_copy")
-def unsqueeze(g: Builder, self: Tensor, dim: int) -> Tensor:
+def unsqueeze(g: Builder, self: Tensor, dim: Size) -> Tensor:
     """unsqueeze(Tensor(a) self, int dim) -> Tensor(a)"""
+    if isinstance(dim, Dim):
+        g.require(13, "unsqueeze at an axis known only at run time")
+        return g.op("Unsqueeze", self, [dim])
     return g.unsqueeze(self, [wrap(dim, self.rank + 1)])
 
 

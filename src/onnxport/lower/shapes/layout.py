@@ -99,7 +99,7 @@ def unsqueeze(call: Call) -> list[Type]:
     axes = call.sizes_or_attr(1, "axes")
     if x.dims is None:
         return [(x.dtype, None)]
-    if axes is None:
+    if axes is None or not all(isinstance(axis, int) for axis in axes):  # known only at run time
         count = call.length(1)
         return [(x.dtype, None if count is None else call.unknowns(len(x.dims) + count))]
     new, sizes = set(call.axes(axes, len(x.dims) + len(axes))), iter(x.dims)
