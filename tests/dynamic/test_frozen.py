@@ -21,47 +21,51 @@ HERE = __file__
 
 def range_loop(x):
     total = x[0]
-    for n in range(1, x.shape[0]):  # frozen
+    for n in range(1, x.shape[0]):
         total = total + x[n] * n
     return total
 
 
 def comprehension(x):
-    return torch.stack([x[n] * 2 for n in range(x.shape[0])])  # frozen
+    return torch.stack([x[n] * 2 for n in range(x.shape[0])])
 
 
 def iteration(x):
     rows = []
-    for row in x:  # frozen
+    for row in x:
         rows.append(row * 2)
     return torch.stack(rows)
 
 
 def enumeration(x):
     total = x.new_zeros(3)
-    for n, row in enumerate(x):  # frozen
+    for n, row in enumerate(x):
         total = total + n * row
     return total
 
 
 def zipped(x):
-    return sum(a * b for a, b in zip(x, x.flip(0)))  # frozen
+    return sum(a * b for a, b in zip(x, x.flip(0)))
 
 
 def unbound(x):
-    return torch.cat([row.relu() for row in x.unbind(0)])  # frozen
+    return torch.cat([row.relu() for row in x.unbind(0)])
 
 
 def split_loop(x):
-    return torch.cat([part.mean(0) for part in x.split(1)])  # frozen
+    return torch.cat([part.mean(0) for part in x.split(1)])
 
 
 def split_in_blocks(x):
     return torch.stack([block.sum(0) for block in torch.split(x, 2)])  # frozen
 
 
+def powers(x):
+    return torch.stack([x[n] * 0.5**n for n in range(x.shape[0])])  # frozen
+
+
 def chunks_by_size(x):
-    return torch.stack(x.chunk(x.shape[0])).sum(1)  # frozen
+    return torch.stack(x.chunk(x.shape[0])).sum(1)
 
 
 def last_of_pieces(x):
@@ -183,7 +187,7 @@ def pad_value(x):
 
 @torch.jit.ignore
 def ignored(x):
-    return sum(x[n] for n in range(x.shape[0]))  # frozen
+    return sum(x[n] for n in range(x.shape[0]))
 
 
 def pairs(x):
@@ -214,10 +218,9 @@ class Outer(nn.Module):
 
 
 FROZEN = [
-    range_loop, comprehension, iteration, enumeration, zipped, unbound, split_loop, split_in_blocks, chunks_by_size,
-    last_of_pieces, while_loop, if_on_size, if_far_away, if_even, if_small, one_of_two, one_of_two_by_int, one_of_three, if_one, dispatch, from_numpy, numpy_mask,
+    powers, split_in_blocks, last_of_pieces, while_loop, if_on_size, if_far_away, if_even, if_small, one_of_two, one_of_two_by_int, one_of_three, if_one, dispatch, from_numpy, numpy_mask,
     numpy_arithmetic, listed, array_of_sizes, tensor_of_float, square_root, logarithm, as_float, reciprocal_of_int,
-    squared_int, triangle_of_int, formatted, scale_of_number, pad_value, ignored, pairs, Attribute(), Outer(),
+    squared_int, triangle_of_int, formatted, scale_of_number, pad_value, pairs, Attribute(), Outer(),
 ]  # fmt: skip
 
 
@@ -293,9 +296,21 @@ def test_the_labels_that_matter_are_named():
     assert "b=2" not in str(caught[0].message).splitlines()[0]
 
 
-@pytest.mark.parametrize("model", [range_loop, iteration, zipped, unbound, split_loop], ids=name_of)
-def test_loops_are_told_of_script(model):
-    assert "@torch.jit.script" in message_of(model)
+# Loops in which all iterations are alike; see also test_rolled.
+LOOPS = [range_loop, comprehension, iteration, enumeration, zipped, unbound, split_loop, chunks_by_size, ignored]
+
+
+@pytest.mark.parametrize("model", LOOPS, ids=name_of)
+def test_loops_stay_loops(model):
+    assert message_of(model) == ""
+    result = onnxport.export(model, (torch.randn(5, 3),), input_names=["x"], dynamic_axes={"x": {0: "n"}})
+    for n in (1, 2, 5, 9):
+        x = torch.randn(n, 3)
+        torch.testing.assert_close(result(x), model(x))
+
+
+def test_loops_are_told_of_script():
+    assert "@torch.jit.script" in message_of(powers)
 
 
 def test_messages_are_short():

@@ -1,4 +1,4 @@
-"""Which expression of a size an int may be, seen at a few sizes: `2*n + 1`, `(n + 1)//2`."""
+"""Which expression of a size an int may be, seen at a few sizes: `2*n + 1`, `(n + 1)//2`, `(n + 6)//7*7`."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ _DIVISORS = (2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 32)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Expression:
-    """`(factor * size + offset) // divisor` of one label."""
+    """`(factor * size + offset) // divisor * multiple` of one label."""
 
     label: str
     factor: int
     offset: int
     divisor: int = 1
+    multiple: int = 1
     confirmed: bool = dataclasses.field(default=False, compare=False)  # by more sizes than it was made from
 
     def at(self, size: int) -> int:
-        return (self.factor * size + self.offset) // self.divisor
+        return (self.factor * size + self.offset) // self.divisor * self.multiple
 
     def size(self) -> Size:
-        return (Dim.symbol(self.label) * self.factor + self.offset) // self.divisor
+        return (Dim.symbol(self.label) * self.factor + self.offset) // self.divisor * self.multiple
 
 
 def integer(value: Any) -> int | None:
@@ -80,22 +81,28 @@ def _linear(label: str, size: int, value: int, points: Mapping[int, int]) -> lis
 
 
 def _quotients(label: str, size: int, value: int) -> list[Expression]:
+    """Quotients, and the whole multiples that sizes are cut or padded to."""
     made = []
     for divisor in _DIVISORS:
-        first = divisor * value - size
-        made += [Expression(label, 1, q, divisor) for q in range(first, first + divisor) if -divisor <= q <= divisor]
+        for multiple in (1, divisor):
+            if value % multiple == 0:
+                first = divisor * (value // multiple) - size
+                shifts = range(first, first + divisor)
+                made += [Expression(label, 1, q, divisor, multiple) for q in shifts if -divisor <= q <= divisor]
     return made
 
 
-def separating_size(size: int, groups: Sequence[Sequence[Expression]], seen: Container[int]) -> int:
-    """A size not seen yet at which expressions of one group give as many different numbers as possible.
+def separating_size(size: int, groups: Sequence[Sequence[Expression]], seen: Container[int], step: int = 1) -> int:
+    """A multiple of the step not seen yet at which expressions of one group give as many different numbers as possible.
 
     Where each group has one expression left, sizes that lie apart, which confirm it.
     """
     if all(len(group) < 2 for group in groups):
-        return next((n for n in (2 * size + 3, 1, size + 3, 2 * size, 2) if n not in seen), size)
+        apart = (2 * size + 3 * step, step, size + 3 * step, 2 * size, 2 * step)
+        return next((n for n in apart if n not in seen), size)
 
     def score(n: int) -> tuple[int, int]:
         return sum(len({e.at(n) for e in group}) for group in groups), -abs(n - size) + (n > size)
 
-    return max((n for n in range(1, size * 2 + 32) if n not in seen), key=score, default=size)
+    options = range(step, size * 2 + 32 * step, step)
+    return max((n for n in options if n not in seen), key=score, default=size)

@@ -120,8 +120,9 @@ class Report:
             lines += _some(dict.fromkeys(f"{c.source}: {c.what}" for c in self.conversions))
         if any(f.is_loop for f in self.frozen):
             lines.append(
-                "A loop over a dynamic axis runs as often as in the example: compute on the whole tensor, or put the loop "
-                "into a function and decorate it with @torch.jit.script, which mixes into traces and keeps loops."
+                "A loop over a dynamic axis runs as often as in the example. Loops whose iterations are alike are found out if "
+                "the example has some; else compute on the whole tensor, or put the loop into a function and decorate it with "
+                "@torch.jit.script, which mixes into traces and keeps loops."
             )
         else:
             lines.append(
@@ -219,13 +220,13 @@ class _Trial:
     recording: Recording
     same: bool
     program: Program | None = None
-    rolls: bool = False  # whether loops are made of what repeats
+    rolls: str = ""  # which loops are made of what repeats, the "inner" or "outer" ones
 
     def read(self) -> Program:
         if self.program is None:
             self.program = self.recording.read()
             if self.rolls:
-                self.program.block = roll(self.program.block) or self.program.block
+                self.program.block = roll(self.program.block, self.rolls == "inner") or self.program.block
         return self.program
 
 
@@ -235,7 +236,7 @@ class _Trials:
     def __init__(self, program: Program, sizes: Sizes, reruns: Reruns) -> None:
         self.program, self.sizes, self.reruns = program, sizes, reruns
         self.failure = ""
-        self.rolls = False
+        self.rolls = ""
 
     def runs(self, sizes: Sizes) -> bool:
         sizes = keeping_sum(self.sizes, sizes)
@@ -309,32 +310,50 @@ class _Thawing:
         self.seen: list[tuple[Mapping[str, int], dict[Any, Difference], int]] = []
         self.breaks: list[tuple[Sizes, Difference]] = []
         self.differences: dict[Any, tuple[Sizes, Difference]] = {}
+        self.few: list[tuple[Sizes, Difference]] = []
         self.small = ""
-        self._roll([trial for trial in made if not trial.same])
-        for trial in made:
+        longer = self._roll([trial for trial in made if not trial.same])
+        for trial in [*made, *longer]:
             self._look(trial)
 
-    def _roll(self, different: list[_Trial]) -> None:
-        """Make loops of what repeats, if the programs have other nodes, and get the same by it."""
+    def _roll(self, different: list[_Trial]) -> list[_Trial]:
+        """Make loops of what repeats, if the programs have other nodes, and get the same by it; further traces."""
         program = self.program
         if all(compare(program, trial.read())[1] is None for trial in different):
-            return
-        block = roll(program.block)
-        if block is None:
-            return
-        rolled = dataclasses.replace(program, block=block)
-        others = [_Trial(t.sizes, t.recording, False, rolls=True) for t in different]
-        if any(compare(rolled, trial.read())[1] is None for trial in others):
-            program.block = block
-            self.trials.rolls = True
-            for trial, other in zip(different, others):
-                trial.program = other.read()
+            return []
+        for kind in ("outer", "inner"):
+            block = roll(program.block, kind == "inner")
+            if block is None:
+                break
+            rolled = dataclasses.replace(program, block=block)
+            self.trials.rolls = kind
+            others = [_Trial(t.sizes, t.recording, False, rolls=kind) for t in different]
+            longer = self._longer() if all(map(self._is_smaller, others)) else []
+            if any(compare(rolled, trial.read())[1] is None for trial in [*others, *longer]):
+                program.block = block
+                for trial, other in zip(different, others):
+                    trial.program = other.read()
+                return longer
+        self.trials.rolls = ""
+        return []
+
+    def _longer(self) -> list[_Trial]:
+        """A trace with more iterations, where all there are have fewer: a single one isn't recognised."""
+        longer = self.trials.at({label: 2 * size + 3 for label, size in self.sizes.items()})
+        return [] if longer is None or longer.same else [longer]
+
+    def _is_smaller(self, trial: _Trial) -> bool:
+        return all(trial.sizes[label] <= size for label, size in self.sizes.items())
 
     def _look(self, trial: _Trial) -> None:
         if trial.same:  # says of each constant that it is the same there, too
             self.seen.append((trial.sizes, {}, _ALL))
             return
         found, broken, comparable = compare(self.program, trial.read())
+        odd = broken or next((d for d in found.values() if integer(d.mine) is None or integer(d.theirs) is None), None)
+        if odd is not None and self.trials.rolls and self._is_smaller(trial):
+            self.few.append((trial.sizes, odd))  # too few iterations to be seen as a loop
+            return
         self.seen.append((trial.sizes, found, comparable))
         if broken is not None:
             self.breaks.append((trial.sizes, broken))
@@ -353,7 +372,9 @@ class _Thawing:
                 frozen += self._too_short(difference, options[0])
             else:
                 frozen.append(_frozen(difference, at))
-        frozen += [_frozen(broken, at) for at, broken in self.breaks[:1]]
+        if self.few and not frozen:
+            self.small = self.small or _listed(self.few[0][0])
+        frozen += [_frozen(broken, at) for at, broken in [*self.breaks, *self.few][:1]]
         for block, node, new in made:
             block.nodes.insert(block.nodes.index(node), new)
         return frozen

@@ -19,7 +19,7 @@ all iterations but for indices that go on by equal steps, and what the iteration
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -35,9 +35,12 @@ _REVERSE = parse("aten::reverse.t(t[](a!) self) -> ()")
 _OPTIONS = 64  # places of the same operation that are tried as the begin of the next iteration
 
 
-def roll(block: Block) -> Block | None:
-    """The block with loops in place of repeated nodes, and lists used as they are instead of taken apart; or None."""
-    return _Rolling(block).run()
+def roll(block: Block, inner: bool = False) -> Block | None:
+    """The block with loops in place of repeated nodes, and lists used as they are instead of taken apart; or None.
+
+    Of loops inside loops one becomes a loop, the inner one if asked for.
+    """
+    return _Rolling(block, inner).run()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -72,11 +75,11 @@ class _Carried:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Index:
-    """`step * iteration + first`; with a list, its element there."""
+    """`step * iteration + first`; of a list that was taken apart, the element there."""
 
     first: int
     step: int
-    list: Value | None = None
+    unpacked: Node | None = None
 
 
 class _Refused(Exception):
@@ -87,8 +90,8 @@ class _Refused(Exception):
 
 
 class _Rolling:
-    def __init__(self, block: Block) -> None:
-        self.block, self.nodes = block, block.nodes
+    def __init__(self, block: Block, inner: bool) -> None:
+        self.block, self.nodes, self.inner = block, block.nodes, inner
         self.made: dict[Value, tuple[int, int]] = {}  # by which node, as which of its outputs
         self.uses: dict[Value, list[int]] = {}  # by which nodes; the block's returns come last
         for i, node in enumerate(self.nodes):
@@ -100,6 +103,7 @@ class _Rolling:
             self._use(leaf, len(self.nodes))
         self.renamed: dict[Value, Operand] = {}
         self.instead: dict[int, list[Node]] = {}  # of a node, by its index
+        self.indexed: set[Value] = set()  # the first elements of lists whose elements loops take by their index
 
     def _use(self, leaf: Any, index: int) -> None:
         if leaf.__class__ is Value:
@@ -108,10 +112,10 @@ class _Rolling:
     def run(self) -> Block | None:
         changed = self._rejoin()
         out: list[Node] = []
-        keys = self._keys()
+        keys, first_keys = self._keys(id), self._keys(lambda value: "value")
         index = 0
         while index < len(self.nodes):
-            found = self._loop(keys, index)
+            found = self._loop(keys, first_keys, index)
             if found is not None:
                 changed = True
                 run, loop = found
@@ -123,7 +127,21 @@ class _Rolling:
         if not changed:
             return None
         returns = self.mapped(self.block.returns)
-        return Block(self.block.parameters, _without_unused_lists(out, returns), returns)
+        return Block(self.block.parameters, self._with_elements(_without_unused_lists(out, returns), returns), returns)
+
+    def _with_elements(self, nodes: list[Node], returns: list[Operand]) -> list[Node]:
+        """What is used outside of the loops of a list that they index is taken by its index, too."""
+        used = {*_used(nodes), *(leaf for leaf in _leaves(returns) if leaf.__class__ is Value)}
+        result: list[Node] = []
+        for node in nodes:
+            if node.op != "prim::ListUnpack" or node.outputs[0] not in self.indexed:
+                result.append(node)
+                continue
+            for index, output in enumerate(node.outputs):
+                if output in used:
+                    result.append(_node("aten::__getitem__.t", _GET, [node.inputs[0], index], node, "Tensor"))
+                    result[-1].outputs = [output]
+        return result
 
     def mapped(self, operand: Operand) -> Any:
         if operand.__class__ is Value:
@@ -149,44 +167,68 @@ class _Rolling:
 
     # -- finding loops ------------------------------------------------------------------------------
 
-    def _keys(self) -> str:
-        """A letter for each node; nodes that may be those of two iterations have the same."""
-        letters: dict[Any, str] = {}
-        return "".join(letters.setdefault(self._key(node), chr(len(letters) + 1)) for node in self.nodes)
+    def _keys(self, given: Callable[[Value], Any]) -> str:
+        """A letter for each node; nodes that may be those of two iterations have the same.
 
-    def _key(self, node: Node) -> Any:
+        `given` tells weights and inputs apart, which are the same in all iterations but the first: that may begin with one.
+        """
+        letters: dict[Any, str] = {}
+        return "".join(letters.setdefault(self._key(node, given), chr(len(letters) + 1)) for node in self.nodes)
+
+    def _key(self, node: Node, given: Callable[[Value], Any]) -> Any:
         if node.blocks or node.op == "prim::PythonOp":
             return id(node)
-        return node.op, len(node.outputs), repr(node.attributes), self._operand_key(node.inputs)
+        return node.op, len(node.outputs), repr(node.attributes), self._operand_key(node.inputs, given)
 
-    def _operand_key(self, operand: Any) -> Any:
+    def _operand_key(self, operand: Any, given: Callable[[Value], Any]) -> Any:
         if operand.__class__ is Value:
-            return "value" if operand in self.made else id(operand)  # weights are the same in all iterations
+            return "value" if operand in self.made else given(operand)
         if isinstance(operand, list):
-            return tuple(self._operand_key(x) for x in operand)
+            return tuple(self._operand_key(x, given) for x in operand)
         if isinstance(operand, torch.Tensor):
             return id(operand) if operand.dim() else (operand.dtype, operand.item())
         return int if type(operand) is int else (type(operand), operand)
 
-    def _loop(self, keys: str, start: int) -> tuple[_Run, _Made] | None:
-        """The longest loop that begins with this node."""
-        runs, at = [], start
-        for _ in range(_OPTIONS):
-            at = keys.find(keys[start], at + 1)
-            period = at - start
-            if at < 0 or at + period > len(keys):
-                break
-            body, count = keys[start:at], 1
-            while keys.startswith(body, start + count * period):
-                count += 1
-            if count > 1:
-                runs.append(_Run(start, period, count))
-        for run in sorted(runs, key=lambda run: (run.start - run.end, run.period)):
+    def _loop(self, keys: str, first_keys: str, start: int) -> tuple[_Run, _Made] | None:
+        """The loop that begins with this node and covers most, or the one with the shortest body."""
+        runs = self._runs(keys, first_keys, start)
+        for run in sorted(runs, key=lambda run: (0 if self.inner else run.start - run.end, run.period)):
+            if self.inner and self._has_loop(keys, first_keys, run):
+                continue
             try:
                 return self._made(run)
             except _Refused:
                 continue
         return None
+
+    def _runs(self, keys: str, first_keys: str, start: int) -> list[_Run]:
+        """Repetitions of nodes that look alike."""
+        runs, at = [], start
+        for _ in range(_OPTIONS):
+            at = first_keys.find(first_keys[start], at + 1)
+            period = at - start
+            if at < 0 or at + period > len(keys):
+                break
+            if not first_keys.startswith(first_keys[start:at], at):
+                continue
+            body, count = keys[at : at + period], 2
+            while keys.startswith(body, start + count * period):
+                count += 1
+            runs.append(_Run(start, period, count))
+        return runs
+
+    def _has_loop(self, keys: str, first_keys: str, run: _Run) -> bool:
+        """Whether there is a loop in the first iteration."""
+        end = run.start + run.period
+        for start in range(run.start + 1, end):
+            for inside in self._runs(keys, first_keys, start):
+                if inside.start + 2 * inside.period <= end:
+                    try:
+                        self._roles(dataclasses.replace(inside, count=2))
+                    except _Refused:
+                        continue
+                    return True
+        return False
 
     def _made(self, run: _Run) -> tuple[_Run, _Made]:
         while run.count > 1:
@@ -247,7 +289,7 @@ class _Rolling:
         progress = _progress([output for _, output in places])
         if not isinstance(progress, _Index):
             raise _Refused
-        return dataclasses.replace(progress, list=self.nodes[index].inputs[0])
+        return dataclasses.replace(progress, unpacked=self.nodes[index])
 
     # -- uses behind a loop -------------------------------------------------------------------------
 
@@ -377,13 +419,15 @@ class _Made:
         if role in self.values:
             return self.values[role]
         origin = self.rolling.nodes[self.run.start]
-        if role.list is None:
+        if role.unpacked is None:
             scaled = _node("aten::mul.int", _MUL, [self.iteration, role.step], origin, "int")
             made = _node("aten::add.int", _ADD, [scaled.outputs[0], role.first], origin, "int")
             self.inner += [scaled, made]
         else:
             at = self._index(_Index(role.first, role.step))
-            made = _node("aten::__getitem__.t", _GET, [self.rolling.mapped(role.list), at], origin, "Tensor")
+            given = self.rolling.mapped(role.unpacked.inputs[0])
+            made = _node("aten::__getitem__.t", _GET, [given, at], origin, "Tensor")
+            self.rolling.indexed.add(role.unpacked.outputs[0])
             self.inner.append(made)
         self.values[role] = made.outputs[0]
         return made.outputs[0]
@@ -446,9 +490,15 @@ def _without_unused_lists(nodes: list[Node], returns: list[Operand]) -> list[Nod
     for node in reversed(nodes):
         if node.op in ("prim::ListUnpack", "prim::ListConstruct") and not used.intersection(node.outputs):
             continue
-        for n in (node, *(n for block in node.blocks for n in block.walk())):
-            used.update(leaf for leaf in _leaves(n.inputs) if leaf.__class__ is Value)
-        for block in node.blocks:
-            used.update(leaf for leaf in _leaves(block.returns) if leaf.__class__ is Value)
+        used.update(_used([node]))
         kept.append(node)
     return kept[::-1]
+
+
+def _used(nodes: Sequence[Node]) -> Iterator[Value]:
+    """The values that nodes and what is inside them take."""
+    for node in nodes:
+        yield from (leaf for leaf in _leaves(node.inputs) if leaf.__class__ is Value)
+        for block in node.blocks:
+            yield from _used(block.nodes)
+            yield from (leaf for leaf in _leaves(block.returns) if leaf.__class__ is Value)
