@@ -172,6 +172,27 @@ def test_an_invalid_node_of_a_symbolic_function_is_told_with_its_place(symbolic,
     assert "at 0 (" in str(error.value) and "test_slips.py:" in str(error.value)
 
 
+@pytest.mark.parametrize("symbolic", [lambda g: None, lambda g, x: x + "speed"])
+def test_a_symbolic_function_that_does_not_take_the_arguments_is_told_with_its_place(symbolic):
+    class Call(torch.nn.Module):
+        def forward(self, x):
+            return torch.ops.slips.unknown(x)
+
+    onnxport.register_custom_op_symbolic("slips::unknown", symbolic, 9)
+    try:
+        with pytest.raises(TypeError, match=r"\(occurred when translating slips::unknown at 0 .*test_slips.py:\d+\)\)"):
+            onnxport.export(torch.nn.Sequential(Call()), X)
+    finally:
+        onnxport.unregister_custom_op_symbolic("slips::unknown", 9)
+
+
+def test_weights_without_values_are_told_by_name():
+    model = torch.nn.Linear(2, 3, device="meta")
+    result = onnxport.export(model, torch.ones(1, 2, device="meta"))
+    with pytest.raises(ValueError, match="initializer 'weight', .*has no values to write.*load the weights before"):
+        _ = result.model_proto
+
+
 def test_a_model_of_another_runtime_is_not_compared_here():
     class Call(torch.nn.Module):
         def forward(self, x):

@@ -98,7 +98,7 @@ DROPOUT = {
 }
 
 
-@pytest.mark.parametrize("opset", (12, 13, 22, LATEST))
+@pytest.mark.parametrize("opset", (7, 11, 12, 13, 22, LATEST))
 @pytest.mark.parametrize("name", DROPOUT)
 def test_dropout_in_training(name, opset):
     (numbers,) = sample(DROPOUT[name], X + 3, opset=opset)

@@ -11,7 +11,7 @@ from .. import session
 from ..lower.evaluator import MISSING, Evaluator, special
 from ..program import Node
 from .graph import Graph
-from .registration import registered
+from .registration import registered, translating
 
 
 @special("prim::PythonOp")
@@ -24,7 +24,9 @@ def python_op(evaluator: Evaluator, node: Node) -> None:
         if any(x is MISSING for x in contents):
             return evaluator.bind(node, [MISSING] * len(node.outputs))
         graph = Graph(evaluator.g, node)
-        results = graph.results(symbolic(graph, *_arguments(node, graph, contents)), node)
+        with translating(node):
+            returned = symbolic(graph, *_arguments(node, graph, contents))
+        results = graph.results(returned, node)
         evaluator.bind(node, [evaluator.hold(r) for r in ([results] if len(node.outputs) == 1 else results)])
     elif node.blocks and _may_inline():
         evaluator.bind(node, _inlined(evaluator, node))

@@ -5,11 +5,12 @@ This registry and that of lowerings are the only state that outlives an export.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..errors import warn
@@ -113,9 +114,21 @@ def symbolic_lowering(function: Symbolic, node: Node) -> Lowering:
     def lower(builder: Builder, *arguments: Any) -> Any:
         graph = Graph(builder, node)
         values = [graph.wrap(argument) for argument in fitting(function, arguments, node.schema)]
-        return graph.results(function(graph, *values), node)
+        with translating(node):
+            returned = function(graph, *values)
+        return graph.results(returned, node)
 
     return lower
+
+
+@contextlib.contextmanager
+def translating(node: Node) -> Iterator[None]:
+    """Say which operation it was where a symbolic function doesn't take the arguments, or does wrong with them."""
+    try:
+        yield
+    except TypeError as error:
+        name = node.attributes.get("name", node.op)
+        raise TypeError(f"{error}\n  (occurred when translating {name} at {node.location})") from error
 
 
 def fitting(function: Symbolic, arguments: tuple[Any, ...], schema: Schema | None) -> tuple[Any, ...]:

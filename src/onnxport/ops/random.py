@@ -231,11 +231,13 @@ def dropped(g: Builder, x: Tensor, p: Any) -> tuple[Tensor, Tensor]:
     """Dropout as in training: the result and the mask of what was kept.
 
     The result is computed from the mask: onnxruntime (1.32, at each opset) takes a Dropout whose mask isn't used
-    out of the graph, even in training mode.
+    out of the graph, even in training mode. Below opset 12 whether a Dropout drops is up to the runtime.
     """
-    g.require(12, "dropout in training mode")
     ratio = g.scalar(p, torch.float32)
-    _, mask = g.op("Dropout", x, ratio, g.const(True, torch.bool), outputs=2)
+    if g.opset < 12:
+        mask = g.not_(g.less(uniform(g, list(x.shape), torch.float32), ratio))
+    else:
+        _, mask = g.op("Dropout", x, ratio, g.const(True, torch.bool), outputs=2)
     mask.dims = x.dims
     scale = g.cast(g.div(1.0, g.sub(1.0, ratio)), x.dtype)
     return g.mul(x, g.mul(g.cast(mask, x.dtype), scale)), mask

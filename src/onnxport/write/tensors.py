@@ -41,7 +41,15 @@ def chunks(tensor: ir.TensorProtocol) -> Iterator[memoryview]:
     if isinstance(tensor, ir.PackedTensor):
         yield from _blocks(tensor.numpy_packed())
         return
-    array = np.asarray(tensor.numpy())
+    try:
+        array = np.asarray(tensor.numpy())
+    except (RuntimeError, NotImplementedError) as error:
+        if not isinstance(tensor, ir.tensor_adapters.TorchTensor):
+            raise
+        raise ValueError(
+            f"{_label(tensor)} has no values to write: {error} Tensors of the meta device and fake tensors have none; "
+            "load the weights before the export"
+        ) from error
     # A lazy tensor declares what it will be. The file already carries the declaration: it must be true.
     if array.shape != _shape(tensor) or array.dtype.newbyteorder("=") != tensor.dtype.numpy():
         raise ValueError(f"{_label(tensor)} holds an array {array.dtype}{list(array.shape)}")
