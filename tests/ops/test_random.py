@@ -121,3 +121,10 @@ def test_alpha_dropout_keeps_mean_and_variance():
 def test_dropout_in_evaluation_is_nothing():
     model = torch.nn.Sequential(torch.nn.Dropout(0.5), torch.nn.ReLU(), torch.nn.Dropout2d(), torch.nn.AlphaDropout())
     assert operators(check(case("eval", model, f32(2, 3, 4)))) == ["Relu"]
+
+
+def test_distributions_check_their_arguments_without_a_warning():
+    (numbers,) = sample(lambda x: torch.distributions.Normal(x + 1, x + 2).sample(), X)
+    assert abs(numbers.mean() - 1) < 0.2
+    (numbers,) = sample(lambda x: torch.distributions.Uniform(x + 5, x + 10).sample([2]), X[:, :1])
+    assert 5 <= numbers.min() < numbers.max() <= 10

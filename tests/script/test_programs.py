@@ -1,7 +1,8 @@
 """Scripted programs: control flow, lists, dicts, objects. Each is exported once and run at several sizes and values."""
 
 # ruff: noqa: B007, I001, UP006, UP035, UP045  programs are as users write them, for TorchScript
-from typing import Dict, List, Optional
+import warnings
+from typing import Dict, List, Optional, Union
 
 import pytest
 import torch
@@ -372,6 +373,29 @@ def opt_(x, n: int):
 @program((torch.ones(2),))
 def assert_(x):
     assert x.sum() > -1000, "no"
+    return x + 1
+
+
+@program((R(3, 2),), (R(1, 2),), dynamic=N)
+def facts_of_tensors(x):
+    d = x.device
+    if x.shape[0] > 20:
+        warnings.warn("many rows", stacklevel=2)
+    if d.type == "cpu" and d.index is None and not x.is_meta:
+        return x * x.nbytes
+    return x
+
+
+@program((R(3, 4),), dynamic=N)
+def norms(x):
+    return torch.norm(x, p=1, dim=-1), torch.norm(x, p="fro", dim=(0, 1), keepdim=True), torch.norm(x, 3.0)
+
+
+@program((R(3, 2), 2), (R(1, 2), 2), dynamic=N)
+def kinds_of_values(x, n: int):
+    pair: Union[List[int], int] = [n, n]
+    if isinstance(pair, list):
+        return x * pair[0]
     return x + 1
 
 

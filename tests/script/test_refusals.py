@@ -4,9 +4,10 @@ import warnings
 
 import pytest
 import torch
+from tests.script.harness import check_script
 
 import onnxport
-from onnxport.errors import LoweringError, OnnxExporterWarning
+from onnxport.errors import LoweringError, OnnxExporterWarning, OpsetError
 
 
 def two_ranks(x):
@@ -110,3 +111,48 @@ def test_writes_stay_inside():
     assert model.count.item() == 0
     assert model.seen == 0
     assert example.tolist() == [1, 1, 1]
+
+
+def two_sizes(x, y, first: bool):
+    if first:
+        z = x
+    else:
+        z = y
+    return z
+
+
+def test_branches_of_different_sizes_need_their_opset():
+    arguments = (torch.ones(2, 3), torch.ones(3, 3), True)
+    with pytest.raises(OpsetError, match=r"prim::If at .*test_refusals.py:\d+.* needs opset 11"):
+        onnxport.export(torch.jit.script(two_sizes), arguments, None, opset_version=9)
+    check_script(two_sizes, arguments, (*arguments[:2], False), opset=11)
+    same_sizes = (arguments[0], torch.ones(2, 3), True)
+    check_script(two_sizes, same_sizes, (*same_sizes[:2], False), opset=9)
+
+
+class Unique(torch.nn.Module):
+    def forward(self, x):
+        return torch.unique(x, dim=0)
+
+
+def test_places_are_modules_not_the_functions_they_call():
+    script = torch.jit.script(torch.nn.Sequential(Unique()))
+    with pytest.raises(OpsetError, match=r"^aten::unique_dim at 0 \("):
+        onnxport.export(script, (torch.ones(3),), None, opset_version=9)
+
+
+class Overwriting(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.length = 0
+        self.total = torch.zeros(3)
+
+    def forward(self, x):
+        self.length = x.shape[0]
+        self.total = self.total + x
+        return x * self.length + self.total
+
+
+def test_only_state_that_runs_share_is_warned_of():
+    with pytest.warns(OnnxExporterWarning, match="the model writes to total; "):
+        onnxport.export(torch.jit.script(Overwriting()), (torch.ones(3),), None)

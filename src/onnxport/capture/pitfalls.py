@@ -33,8 +33,11 @@ _TAKES: dict[Callable[..., Any], str] = {
     **dict.fromkeys((torch.allclose, torch.Tensor.allclose), "a Python bool"),
     **dict.fromkeys((torch.Tensor.storage, torch.Tensor.untyped_storage, torch.Tensor.__dlpack__), "plain memory"),
 }
-# The layers of torch look at values to check their arguments.
-_LAYERS = tuple(os.path.join(os.path.dirname(torch.nn.__file__), part) for part in ("modules", "functional.py"))
+# The layers and distributions of torch look at values to check their arguments.
+_LAYERS = tuple(
+    os.path.join(os.path.dirname(torch.__file__), *part)
+    for part in (("nn", "modules"), ("nn", "functional.py"), ("distributions", "distribution.py"))
+)
 # How far back the trace is followed to an input.
 _LIMIT = 5000
 

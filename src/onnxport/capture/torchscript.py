@@ -73,8 +73,8 @@ def _forward(model: Any) -> Any:
 
 
 def _scope(name: str) -> str:
-    """ "0(Block).lin(Linear)" as "0.lin"."""
-    return re.sub(r"\([^)]*\)", "", name)
+    """ "0(Block).lin(Linear)" as "0.lin"; calls of functions have no name."""
+    return re.sub(r"\([^)]*\)|(^|\.)UNKNOWN_INSTANCE", "", name).strip(".")
 
 
 # -- attributes -------------------------------------------------------------------------------------

@@ -10,4 +10,7 @@ other loops             Loop: the body is evaluated until its templates don't wi
                         in all iterations is carried; a list that is only appended to is a scan output
 """
 
-from . import branches, loops  # noqa: F401  (they register what evaluates these nodes)
+from . import loops  # noqa: F401  (as `branches`, it registers what evaluates these nodes)
+from .branches import check_branches
+
+__all__ = ["check_branches"]

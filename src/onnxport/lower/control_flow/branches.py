@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import onnx_ir as ir
@@ -28,6 +29,7 @@ from .bodies import (
 from .merge import Arrived, Merger, Packed, Template, TensorSlot, start
 
 if TYPE_CHECKING:
+    from ..builder import Builder
     from ..evaluator import Evaluator
 
 
@@ -152,3 +154,28 @@ def raise_exception(ev: Evaluator, node: Node) -> None:
     """RaiseException(str msg, str? cls=None) -> ()"""
     message = ev.resolved(ev.operand(node.inputs[0]))
     raise Raises(f"the model raises here for every input of these types and sizes: {message}")
+
+
+def check_branches(g: Builder, nodes: Iterable[ir.Node]) -> None:
+    """OpsetError for an If whose branches surely give different sizes, which opsets below 11 don't allow."""
+    for node in nodes:
+        if node.op_type != "If":
+            continue
+        then, other = (node.attributes[name].as_graph().outputs for name in ("then_branch", "else_branch"))
+        if any(_differ(_sizes(a), _sizes(b)) for a, b in zip(then, other)):
+            origin = g.origins.get(node)
+            what = f"{origin.op} at {origin.location}: " if origin is not None else ""
+            g.require(11, f"{what}an if whose branches give tensors of different sizes")
+
+
+def _sizes(value: ir.Value) -> list[Any] | None:
+    node = value.producer()
+    if value.shape is None and node is not None and node.op_type == "Identity" and node.inputs[0] is not None:
+        value = node.inputs[0]
+    return None if value.shape is None else list(value.shape)
+
+
+def _differ(a: list[Any] | None, b: list[Any] | None) -> bool:
+    if a is None or b is None:
+        return False
+    return len(a) != len(b) or any(isinstance(x, int) and isinstance(y, int) and x != y for x, y in zip(a, b))
