@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
@@ -49,11 +50,11 @@ def is_foreign(error: RuntimeError) -> bool:
 @contextlib.contextmanager
 def functions_called() -> Iterator[None]:
     """`torch.autograd.Function.apply` calls `forward`, unless the function says how it is exported."""
-    apply = torch.autograd.Function.apply.__func__  # type: ignore[attr-defined]
+    apply: Any = inspect.getattr_static(torch.autograd.Function, "apply")  # in Python or, from torch 2.14 on, in C++
 
     def call(cls: Any, *args: Any, **kwargs: Any) -> Any:
         if hasattr(cls, "symbolic"):
-            return apply(cls, *args, **kwargs)
+            return apply.__get__(None, cls)(*args, **kwargs)
         if cls.setup_context is not torch.autograd.Function.setup_context:
             return cls.forward(*args, **kwargs)
         context: Any = torch.autograd.function.FunctionCtx()
