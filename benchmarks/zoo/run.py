@@ -40,7 +40,16 @@ HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results.json"
 TABLE = HERE.parents[1] / "docs" / "models.md"
 MARK = "<!-- written by benchmarks/zoo/run.py --table from here on -->"
-TABLES = ("torchvision_models", "timm_models", "text_models", "multimodal_models", "diffusion_models", "speech_models")
+TABLES = (
+    "torchvision_models",
+    "timm_models",
+    "text_models",
+    "multimodal_models",
+    "diffusion_models",
+    "speech_models",
+    "transformers_models",
+    "library_models",
+)
 
 
 def load_tables() -> None:
