@@ -22,6 +22,9 @@ def bend(x: torch.Tensor) -> torch.Tensor:
     return x.clone()
 
 
+warp.register_fake(torch.clone)
+
+
 class Encoder(torch.nn.Module):
     def forward(self, x):
         return torch.ops.messages.warp(x)
@@ -53,6 +56,15 @@ def test_unsupported_operators_are_all_listed_with_places_and_a_way_out():
     assert lines[-1].startswith("Register a symbolic function (onnxport.register_custom_op_symbolic) for messages::")
 
 
+def test_unsupported_operators_among_others_in_a_list():
+    class Stacked(torch.nn.Module):
+        def forward(self, x):
+            return torch.stack([x, torch.ops.messages.warp(x)])
+
+    for model in (Stacked(), torch.export.export(Stacked(), (torch.ones(2),))):
+        assert "  messages::warp (1x)" in message(UnsupportedOperatorError, model, torch.ones(2)).splitlines()
+
+
 def test_unsupported_operators_can_be_read_by_programs():
     with pytest.raises(UnsupportedOperatorError) as caught:
         onnxport.export(Model(), torch.randn(2))
@@ -60,13 +72,14 @@ def test_unsupported_operators_can_be_read_by_programs():
 
 
 def test_an_operator_that_needs_a_newer_opset_says_which():
-    text = message(
-        OpsetError, torch.nn.Dropout().train(), torch.randn(2), opset_version=9, training=onnxport.TrainingMode.TRAINING
-    )
-    lines = text.splitlines()
-    assert re.fullmatch(r"aten::dropout at the model itself \(.*\)", lines[0])
-    assert lines[1].strip() == "input float32[2]   p 0.5   train True"
-    assert lines[2].strip().endswith("needs opset 12, the export is at 9; try opset_version=12")
+    class Rows(torch.nn.Module):
+        def forward(self, x):
+            return torch.unique(x, dim=0)
+
+    lines = message(OpsetError, Rows(), torch.randn(2, 3), opset_version=9).splitlines()
+    assert re.fullmatch(r"aten::unique_dim at the model itself \(.*\)", lines[0])
+    assert lines[1].strip().startswith("self float32[2, 3]   dim 0")
+    assert lines[2].strip().endswith("needs opset 11, the export is at 9; try opset_version=11")
 
 
 def test_an_operator_that_refuses_names_types_place_and_reason():

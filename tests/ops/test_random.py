@@ -106,6 +106,16 @@ def test_dropout_in_training(name, opset):
     assert abs((numbers == 0).double().mean() - 0.25) < 0.03
 
 
+@pytest.mark.parametrize("opset", (11, 14, LATEST))
+def test_attention_with_dropout(opset):
+    def forward(x):
+        return torch.nn.functional.scaled_dot_product_attention(x * 0, x * 0, x * 0 + 1, dropout_p=0.5)
+
+    (numbers,) = sample(forward, torch.zeros(40, 50, 20), opset=opset)  # means of what is kept of ones
+    assert abs(numbers.mean() - 1) < 0.05
+    assert 0.05 < numbers[..., 0].std() < 0.25
+
+
 def test_channels_are_dropped_whole():
     (numbers,) = sample(lambda x: torch.feature_dropout(x, 0.5, True), torch.ones(200, 4, 5))
     assert torch.equal(numbers, numbers[..., :1].expand(-1, -1, 5))

@@ -16,8 +16,8 @@ def uncompiled(model: Any) -> Any:
 
 
 def is_refused(error: RuntimeError) -> bool:
-    """Whether a compiled function was called within a trace."""
-    return "torch.jit.trace a dynamo-optimized function" in str(error)
+    """Whether a compiled function, or a loop of torch's own, was called within a trace."""
+    return any(text in str(error) for text in ("torch.jit.trace a dynamo-optimized function", "HigherOrderOperator"))
 
 
 @contextlib.contextmanager

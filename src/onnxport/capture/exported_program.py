@@ -2,7 +2,8 @@
 
 Its graph holds the same ATen operators as a trace (decompositions are never run), with named arguments and
 defaults left out: they are bound to the schema here. Arithmetic on sizes is Python's own there; it becomes the
-operators that TorchScript has for Python numbers. `cond` and `while_loop` become `prim::If` and `prim::Loop`.
+operators that TorchScript has for Python numbers. `cond` becomes a `prim::If`; `while_loop`, `scan` and `map` become
+`prim::Loop`s.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ _NUMBERS: dict[Any, str] = {
     operator.mod: "aten::remainder.int",
     operator.pow: "aten::pow.int",
     operator.neg: "aten::neg.int",
+    operator.abs: "prim::abs.int",
     operator.eq: "aten::eq.int",
     operator.ne: "aten::ne.int",
     operator.lt: "aten::lt.int",
@@ -46,6 +48,7 @@ _NUMBERS: dict[Any, str] = {
     math.ceil: "aten::ceil.float",
     math.trunc: "aten::Int.float",
     math.sqrt: "aten::sqrt.float",
+    torch._sym_sqrt: "aten::sqrt.float",  # type: ignore[attr-defined]
     round: "aten::round.Scalar",
     torch.sym_float: "aten::Float.Scalar",
     torch.sym_int: "aten::Int.Scalar",
@@ -59,6 +62,9 @@ _NUMBERS: dict[Any, str] = {
 _CHECKS = re.compile(
     r"^aten::(_assert|sym_constrain_range|_check|_functional_sym|_functional_assert|_assert_tensor_metadata)"
 )
+
+
+_APPEND = parse("aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)")
 
 
 def read(exported: torch.export.ExportedProgram) -> Program:
@@ -139,6 +145,8 @@ class _Graph:
         self.handlers: dict[str, Callable[[torch.fx.Node], None]] = {
             "cond": self._cond,
             "while_loop": self._while_loop,
+            "scan": self._scan,
+            "map_impl": self._map,
             "wrap_with_set_grad_enabled": lambda node: self._wrapped(node, 1),
             "wrap_with_autocast": lambda node: self._wrapped(node, 4),
         }
@@ -291,6 +299,38 @@ class _Graph:
         block = Block([counter, *variables], inside.nodes, [again, *results])
         trip = (1 << 63) - 1
         self.add("prim::Loop", [trip, start, *carried], self._outputs(node), node, blocks=(block,))
+
+    def _scan(self, node: torch.fx.Node) -> None:
+        combine, carried, rows, extra = (self.operand(x) for x in node.args)
+        self._for_rows(node, combine, list(carried), list(rows), list(extra))
+
+    def _map(self, node: torch.fx.Node) -> None:
+        function, rows, extra = (self.operand(x) for x in node.args)
+        self._for_rows(node, function, [], list(rows), list(extra))
+
+    def _for_rows(
+        self, node: torch.fx.Node, body: Any, carried: list[Operand], rows: list[Operand], extra: list[Operand]
+    ) -> None:
+        """A `for` over the rows of tensors; what the body gives beyond the carried values is collected and stacked."""
+        outputs = self._outputs(node)
+        results, stacked = outputs[: len(carried)], outputs[len(carried) :]
+        lists = [Value(f"{v.name}_rows", "List[Tensor]") for v in stacked]
+        for made in lists:
+            self.add("prim::ListConstruct", [], [made], node)
+        trip, counter = Value(f"{node.name}_trip", "int"), Value(f"{node.name}_iteration", "int")
+        self.add("aten::size.int", [rows[0], 0], [trip], node)
+        inside = self._body()
+        variables = [Value(f"{node.name}_carried_{i}", "Tensor") for i in range(len(carried))]
+        parts = [Value(f"{node.name}_row_{i}", "Tensor") for i in range(len(rows))]
+        for whole, part in zip(rows, parts):
+            inside.add("aten::select.int", [whole, 0, counter], [part], node)
+        returned = inside._inline(body, [*variables, *parts, *extra])
+        for made, result in zip(lists, returned[len(carried) :]):
+            inside.add("aten::append.t", [made, result], [Value(f"{made.name}_", "List[Tensor]")], node, schema=_APPEND)
+        block = Block([counter, *variables], inside.nodes, [True, *returned[: len(carried)]])
+        self.add("prim::Loop", [trip, True, *carried], results, node, blocks=(block,))
+        for made, value in zip(lists, stacked):
+            self.add("aten::stack", [made, 0], [value], node)
 
     # -- places -----------------------------------------------------------------------------------
 

@@ -147,6 +147,26 @@ def _new(tensor: torch.Tensor, *size: Any, **kwargs: Any) -> torch.Tensor:
     return tensor.new_empty(size) if sizes else tensor.new(*size, **kwargs)  # type: ignore[no-untyped-call]
 
 
+def _symbolic(function: Function, of_tensors: Function) -> Function:
+    """`torch.sym_max` and its like take Python numbers, and sizes of `torch.export`; here they take traced sizes."""
+
+    def call(*args: Any) -> Any:
+        traced = any(isinstance(x, torch.Tensor) for x in args)
+        return of_tensors(*map(torch.as_tensor, args)) if traced else function(*args)
+
+    return call
+
+
+_SYMBOLIC: Mapping[Function, Function] = {
+    torch.sym_max: torch.maximum,
+    torch.sym_min: torch.minimum,
+    torch.sym_not: torch.logical_not,
+    torch.sym_ite: torch.where,
+    torch.sym_float: lambda x: x.to(torch.get_default_dtype()),
+    torch.sym_int: lambda x: torch.trunc(x).to(torch.int64) if x.is_floating_point() else x,
+}
+
+
 def _fill(input: torch.Tensor, value: Any) -> torch.Tensor:
     """`torch.fill` is recorded as a `full_like` that no schema fits."""
     return input.clone().fill_(value)
@@ -201,6 +221,7 @@ _INSTEAD: dict[Function, Function] = {
     **{in_place: _out_of_place(in_place, other) for in_place, other in _OUT_OF_PLACE.items()},
     **{function: _listed(function, count) for function, count in _LISTS.items()},
     **{function: _split(function) for function in (torch.split, torch.Tensor.split)},
+    **{function: _symbolic(function, of_tensors) for function, of_tensors in _SYMBOLIC.items()},
     torch.fill: _fill,
     torch.tensor: _tensor_of(torch.tensor),
     torch.as_tensor: _tensor_of(torch.as_tensor),

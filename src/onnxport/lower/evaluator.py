@@ -150,7 +150,7 @@ class Evaluator:
         """Evaluate an op by its lowering, and bind its results."""
         held = [self.operand(x) for x in node.inputs]
         arguments = [self.resolved(x) for x in held]
-        if any(x is MISSING for x in arguments):
+        if any(map(_lacks, arguments)):
             self.note_missing(node, only_if_unknown=True)
             return self.bind(node, [MISSING] * len(node.outputs))
         for x in arguments:
@@ -402,6 +402,11 @@ class Evaluator:
                 ],
                 self.g.opset,
             )
+
+
+def _lacks(argument: Any) -> bool:
+    """Whether a value is missing, or an element of it."""
+    return argument is MISSING or (argument.__class__ in (list, tuple) and any(map(_lacks, argument)))
 
 
 def builtin(node: Node, arguments: Iterable[Any]) -> registry.Lowering | None:

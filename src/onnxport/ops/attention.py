@@ -7,11 +7,11 @@ from typing import Any
 
 import torch
 
-from ..errors import LoweringError
 from ..lower.builder import Builder
 from ..lower.registry import find, lowering
 from ..lower.values import Tensor
 from .matmul import linear
+from .random import dropout
 
 
 @lowering("aten::scaled_dot_product_attention")
@@ -28,16 +28,16 @@ def scaled_dot_product_attention(
 ) -> Tensor:
     """scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None,
     float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor"""
-    if not isinstance(dropout_p, (int, float)) or dropout_p != 0:
-        raise LoweringError("attention with dropout is random; export the model in evaluation mode")
     heads, shared = (query.shape[-3], key.shape[-3]) if enable_gqa else (1, 1)
+    bias = _bias(g, attn_mask, query, key, is_causal)
     if heads == shared:
-        bias = _bias(g, attn_mask, query, key, is_causal)
-        return _without_dead_rows(g, _attend(g, query, key, value, bias, scale)[0], bias)
-    return _grouped(g, query, key, value, _bias(g, attn_mask, query, key, is_causal), scale)
+        return _without_dead_rows(g, _attend(g, query, key, value, bias, scale, dropout_p)[0], bias)
+    return _grouped(g, query, key, value, bias, scale, dropout_p)
 
 
-def _grouped(g: Builder, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, scale: Any) -> Tensor:
+def _grouped(
+    g: Builder, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, scale: Any, dropout_p: Any
+) -> Tensor:
     """Several heads of the query share one of key and value, which are broadcast instead of copied."""
     shared, heads = key.shape[-3], query.shape[-3]
 
@@ -47,18 +47,24 @@ def _grouped(g: Builder, query: Tensor, key: Tensor, value: Tensor, bias: Tensor
         return g.reshape(x, [*x.shape[:-3], shared, heads // shared, *x.shape[-2:]])
 
     bias = None if bias is None else split(bias)
-    result, _ = _attend(g, split(query), g.unsqueeze(key, [-3]), g.unsqueeze(value, [-3]), bias, scale)
+    result, _ = _attend(g, split(query), g.unsqueeze(key, [-3]), g.unsqueeze(value, [-3]), bias, scale, dropout_p)
     result = _without_dead_rows(g, result, bias)
     return g.reshape(result, [*query.shape[:-1], value.shape[-1]])
 
 
 def _attend(
-    g: Builder, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, scale: Any = None
+    g: Builder,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    bias: Tensor | None,
+    scale: Any = None,
+    dropout_p: Any = 0.0,
 ) -> tuple[Tensor, Tensor]:
-    """softmax(query @ key.T * scale + bias) @ value, and that softmax."""
+    """softmax(query @ key.T * scale + bias) @ value, and that softmax; of which some is dropped."""
     scores = g.matmul(_scaled(g, query, scale), g.swap(key, key.rank - 2, key.rank - 1))
     weights = g.softmax(scores if bias is None else g.add(scores, bias), -1)
-    return g.matmul(weights, value), weights
+    return g.matmul(dropout(g, weights, dropout_p, train=True), value), weights
 
 
 def _scaled(g: Builder, query: Tensor, scale: Any) -> Tensor:

@@ -27,6 +27,14 @@ _ON_SIZES: dict[str, Callable[[Size, Size], bool | None]] = {
 }  # fmt: skip
 
 
+@lowering("aten::sym_ite")
+def sym_ite(g: Builder, b: Number, t: Number, f: Number) -> Number:
+    """sym_ite(bool b, t t, t f) -> t: `t if b else f`"""
+    if isinstance(b, bool):
+        return t if b else f
+    return number_of(g, g.where(as_tensor(g, b), as_tensor(g, t), as_tensor(g, f)))
+
+
 def compare(g: Builder, name: str, a: Any, b: Any) -> Number:
     """`a == b` and the like of numbers, strings or lists of them: a bool, or a `Scalar` where it isn't known."""
     if isinstance(a, list) and isinstance(b, list):

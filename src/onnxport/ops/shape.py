@@ -91,7 +91,7 @@ def unflatten(g: Builder, self: Tensor, dim: int, sizes: list[Size]) -> Tensor:
 @lowering(
     "aten::contiguous", "aten::detach", "aten::detach_copy", "aten::alias", "aten::alias_copy", "aten::clone",
     "aten::lift", "aten::lift_fresh", "aten::lift_fresh_copy", "aten::resolve_conj", "aten::resolve_neg",
-    "aten::pin_memory", "aten::requires_grad", "aten::cpu",
+    "aten::pin_memory", "aten::requires_grad", "aten::cpu", "prims::device_put",
 )  # fmt: skip
 def same(g: Builder, self: Tensor, *_: object) -> Tensor:
     """contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)"""
