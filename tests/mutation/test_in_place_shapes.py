@@ -1,5 +1,7 @@
 """Ops that change the sizes of a tensor in place: its names see the new ones, its views stay what they were."""
 
+import dataclasses
+
 import pytest
 import torch
 from tests.harness import LATEST, case, cases, check, f32
@@ -75,6 +77,11 @@ def test_traced(case, frontend, opset):
 
 @cases([c for c in TABLE if c.name != "input_squeezed"], frontends=("script",))
 def test_scripted(case, frontend, opset):
+    check(case, frontend, opset)
+
+
+@cases([dataclasses.replace(c, dynamic={}) for c in TABLE if c.name != "another_tensor"], frontends=("exported",))
+def test_exported_programs(case, frontend, opset):
     check(case, frontend, opset)
 
 
