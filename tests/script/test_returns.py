@@ -218,3 +218,16 @@ def test_optionals_need_their_opset():
     script = torch.jit.script(none_then_value)
     with pytest.raises(OpsetError, match="or None needs opset 16"):
         onnxport.export(script, (torch.ones(3, 2),), None, input_names=["x"], dynamic_axes={"x": [0]}, opset_version=15)
+
+
+def test_lists_that_stay_empty():
+    def program(x):
+        kept, dropped = [], []
+        for i in range(x.size(0)):
+            if len(kept) > 2:
+                kept.append(x[i])
+                dropped.append(x[i])
+        return kept, dropped
+
+    result = onnxport.export(torch.jit.script(program), (torch.ones(4, 3),), None)
+    assert result(torch.ones(4, 3)) == ([], [])

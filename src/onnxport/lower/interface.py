@@ -99,13 +99,16 @@ def flatten(results: list[Any], names: list[str | None]) -> tuple[list[Any], lis
 
     Keys of dicts name what has no name yet. A quantized tensor is its integers, scale and zero point. A string is
     warned of: ONNX has no use for one that is always the same.
-    LoweringError if nothing is left.
+    Where nothing is left, lists without elements are outputs, and LoweringError if there are none.
     """
     flat: list[Any] = []
     found: list[str | None] = []
+    empty: list[Any] = []
 
     def add(value: Any, name: str | None) -> None:
-        if isinstance(value, (list, tuple)):
+        if isinstance(value, list) and not value:
+            empty.append(value)
+        elif isinstance(value, (list, tuple)):
             for i, part in enumerate(value):
                 add(part, f"{name}.{i}" if name else None)
         elif isinstance(value, dict):
@@ -122,6 +125,8 @@ def flatten(results: list[Any], names: list[str | None]) -> tuple[list[Any], lis
 
     for i, result in enumerate(results):
         add(result, names[i] if i < len(names) else None)
+    if not flat and empty:
+        return empty, [None] * len(empty)
     if not flat:
         raise LoweringError("the model returns no tensor or number, so that the exported model would have no output")
     return flat, found
@@ -136,6 +141,9 @@ class OptionalValue:
 
 def output_value(g: Builder, result: Any) -> Tensor | ListValue | OptionalValue:
     """A result as a tensor of the graph, a sequence, or an optional."""
+    if isinstance(result, list):
+        g.require(11, "a list of tensors among the outputs")
+        return listing.as_sequence(g, listing.of_elements(g, Tensor, torch.float32, None, [], rows=False))
     if isinstance(result, Maybe):
         return _optional(g, result)
     if isinstance(result, Tensor):
