@@ -185,7 +185,9 @@ def _set_item(tensor: torch.Tensor, index: Any, value: Any) -> None:
 
 def _is_basic(index: Any) -> bool:
     """Whether an index gives a view."""
-    return index.__class__ in (int, slice, type(None), type(...)) or (isinstance(index, torch.Tensor) and is_size(index))
+    return index.__class__ in (int, slice, type(None), type(...)) or (
+        isinstance(index, torch.Tensor) and is_size(index)
+    )
 
 
 def _set_data(tensor: torch.Tensor, value: torch.Tensor) -> None:
