@@ -82,6 +82,16 @@ def test_an_operator_that_needs_a_newer_opset_says_which():
     assert lines[2].strip().endswith("needs opset 11, the export is at 9; try opset_version=11")
 
 
+@pytest.mark.parametrize("front_end", [lambda m: m, lambda m: torch.export.export(m, ())])
+def test_an_element_type_that_is_unknown_is_named(front_end):
+    class Packed(torch.nn.Module):
+        def forward(self):
+            return torch.empty([1], dtype=torch.float4_e2m1fn_x2)
+
+    with pytest.raises(ValueError, match="doesn't know the element type"):
+        onnxport.export(front_end(Packed()))
+
+
 def test_an_operator_that_refuses_names_types_place_and_reason():
     class Refuses(torch.nn.Module):
         def forward(self, x):

@@ -77,13 +77,19 @@ def from_numpy(dtype: Any) -> torch.dtype:
 
 
 def from_scalar_type(number: int) -> torch.dtype:
-    """The dtype that TorchScript writes as this int."""
-    return _SCALAR_TYPES[number]
+    """The dtype that TorchScript writes as this int; ValueError for one that isn't known."""
+    try:
+        return _SCALAR_TYPES[number]
+    except IndexError:
+        raise ValueError(f"the exporter doesn't know the element type that TorchScript calls {number}") from None
 
 
 def to_scalar_type(dtype: torch.dtype) -> int:
-    """The int as which TorchScript writes this dtype."""
-    return _SCALAR_NUMBERS[dtype]
+    """The int as which TorchScript writes this dtype; ValueError for one that isn't known."""
+    try:
+        return _SCALAR_NUMBERS[dtype]
+    except KeyError:
+        raise ValueError(f"the exporter doesn't know the element type {dtype}") from None
 
 
 def real_of(dtype: torch.dtype) -> torch.dtype:

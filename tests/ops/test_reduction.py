@@ -138,6 +138,8 @@ def test_norms(case, frontend, opset):
         (lambda a: a.amax(1), ["ReduceMax"]),
         (lambda a: a.argmax(1), ["ArgMax"]),
         (lambda a: a.norm(2, 1), ["ReduceL2"]),
+        (lambda a: a + torch.full((4, 3), -2.0).norm(1, 0), ["Add"]),
+        (lambda a: a + torch.full((4, 3), -2.0).norm(2, 0), ["Add"]),
     ],
 )
 def test_ops(function, expected):

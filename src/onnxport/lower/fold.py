@@ -316,6 +316,7 @@ for _name, _reduce in {
     "ReduceMax": np.max,
     "ReduceMin": np.min,
     "ReduceProd": np.prod,
+    "ReduceL1": lambda x, **how: np.sum(np.abs(x), **how),
 }.items():
 
     def _reduction(
