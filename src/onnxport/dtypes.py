@@ -93,8 +93,8 @@ def to_scalar_type(dtype: torch.dtype) -> int:
 
 
 def real_of(dtype: torch.dtype) -> torch.dtype:
-    """The type of the real part of a complex type."""
-    return _REAL[dtype]
+    """The type of the real part of a complex type; a real type is its own."""
+    return _REAL.get(dtype, dtype)
 
 
 def complex_of(dtype: torch.dtype) -> torch.dtype:

@@ -1,8 +1,5 @@
-import pytest
 import torch
 from tests.harness import LATEST, b8, c64, case, cases, check, f32, i64, operators
-
-from onnxport.errors import LoweringError
 
 N = {0: {0: "n"}}
 CASES = [
@@ -72,8 +69,3 @@ MORE = [
 @cases(MORE, opsets=(13, LATEST))
 def test_more(case, frontend, opset):
     check(case, frontend, opset)
-
-
-def test_unknown_arithmetic_is_refused():
-    with pytest.raises(LoweringError, match="real and imaginary part"):
-        check(case("conv", lambda x, w: torch.nn.functional.conv1d(x, w), c64(1, 2, 5), c64(3, 2, 2)))

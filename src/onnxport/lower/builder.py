@@ -21,7 +21,9 @@ from ..dims import Dim, Size
 from ..dtypes import from_onnx, real_of, to_numpy, to_onnx
 from ..errors import LoweringError, OpsetError
 from . import fold, kernels, shapes
+from .complex import join, of_real
 from .emit import Emitter
+from .pairs import on_pairs
 from .scope import Scope, SizeSource
 from .values import Array, Scalar, Tensor
 
@@ -70,6 +72,8 @@ class Builder(Emitter):
         self, op_type: str, inputs: list[Any], attributes: dict[str, Any], outputs: int, domain: str = ""
     ) -> tuple[Tensor, ...]:
         if not domain:
+            if any([x is not None and x.dtype.is_complex for x in inputs]):
+                return on_pairs(self, op_type, inputs, attributes, outputs)
             if op_type not in IMPURE:
                 folded = self._fold(op_type, inputs, attributes, outputs)
                 if folded is not None:
@@ -157,7 +161,7 @@ class Builder(Emitter):
         if not inputs or not all([x is None or x.is_known for x in inputs]):
             return None
         weight = any([x is not None and x.from_weight for x in inputs])
-        if (weight and not self.fold_weights) or any(x is not None and x.is_complex for x in inputs):
+        if weight and not self.fold_weights:
             return None
         arrays = fold.fold(op_type, inputs, attributes, self.opset, outputs, limit=FOLD_LIMIT)
         if arrays is None:
@@ -174,11 +178,15 @@ class Builder(Emitter):
     def cast(self, x: Tensor, dtype: torch.dtype) -> Tensor:
         if not dtype.is_complex or x.is_complex:
             return super().cast(x, dtype)
-        real = super().cast(x, real_of(dtype))
-        pair = self.concat(
-            [self.unsqueeze(v, [real.rank]) for v in (real, self.full(real.shape, 0, real.dtype))], real.rank
-        )
-        return Tensor(dtype, real.dims, self.value(pair), from_weight=pair.from_weight)
+        return of_real(self, super().cast(x, real_of(dtype)))
+
+    def full(self, target: Sequence[Size], value: Any, dtype: torch.dtype) -> Tensor:
+        if not dtype.is_complex or all([isinstance(d, int) for d in target]):
+            return super().full(target, value, dtype)
+        if isinstance(value, (Tensor, Scalar)):
+            raise LoweringError("fills a complex tensor with a number known only at run time; use torch.complex")
+        number = complex(value)
+        return join(self, *[super(Builder, self).full(target, v, real_of(dtype)) for v in (number.real, number.imag)])
 
     def require(self, opset: int, what: str) -> None:
         """OpsetError unless the opset is at least this one."""

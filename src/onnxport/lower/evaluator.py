@@ -421,7 +421,13 @@ def builtin(node: Node, arguments: Iterable[Any]) -> registry.Lowering | None:
     found = find(f"{node.op}.number" if _of_numbers(node.schema) else node.op)
     if found is None and node.schema is not None and node.schema.mutates:
         found = find(_functional(node.schema))
+    if found is None and find is registry.find_complex and registry.find(node.op) is not None:
+        return _refuse_complex
     return found
+
+
+def _refuse_complex(g: Builder, *_: Any) -> None:
+    raise LoweringError("no conversion where a tensor is complex; compute with real and imaginary part instead")
 
 
 def _find_quantized(name: str) -> registry.Lowering | None:

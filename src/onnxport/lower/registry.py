@@ -14,6 +14,7 @@ _F = TypeVar("_F", bound=Lowering)
 
 _LOWERINGS: dict[str, Lowering] = {}
 _COMPLEX: dict[str, Lowering] = {}
+_ALIKE: set[str] = set()  # operators whose lowering holds for complex tensors too
 _SEQUENCE: dict[str, Lowering] = {}
 _QUANTIZED: dict[str, Lowering] = {}
 
@@ -49,6 +50,14 @@ def complex_lowering(*names: str) -> Callable[[_F], _F]:
     return _register(_COMPLEX, names)
 
 
+def holds_for_complex(*names: str) -> None:
+    """The `lowering` of these, in all overloads, is right for complex tensors too: see `lower.pairs`."""
+    for name in names:
+        if name in _ALIKE:
+            raise ValueError(f"{name} is named twice")
+        _ALIKE.add(name)
+
+
 def quantized_lowering(*names: str) -> Callable[[_F], _F]:
     """Register what is called instead of the `lowering` when an argument is a quantized tensor."""
     return _register(_QUANTIZED, names)
@@ -77,7 +86,8 @@ def find(name: str) -> Lowering | None:
 
 def find_complex(name: str) -> Lowering | None:
     """Likewise, for complex arguments."""
-    return _COMPLEX.get(name) or _COMPLEX.get(name.partition(".")[0])
+    base = name.partition(".")[0]
+    return _COMPLEX.get(name) or _COMPLEX.get(base) or (find(name) if base in _ALIKE else None)
 
 
 def find_quantized(name: str) -> Lowering | None:

@@ -104,6 +104,11 @@ class Tensor:
     def is_float(self) -> bool:
         return self.dtype.is_floating_point
 
+    @property
+    def is_inexact(self) -> bool:
+        """Whether it holds floats or complex numbers, which sums and products keep as they are."""
+        return self.dtype.is_floating_point or self.dtype.is_complex
+
     def __bool__(self) -> NoReturn:
         raise TypeError("a Tensor of the graph is not a Python bool: branch on facts known at export")
 

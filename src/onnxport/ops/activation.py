@@ -53,7 +53,7 @@ def tanh(g: Builder, self: Tensor) -> Tensor:
 
 
 def _float(g: Builder, x: Tensor) -> Tensor:
-    return x if x.is_float else g.cast(x, torch.get_default_dtype())
+    return x if x.is_inexact else g.cast(x, torch.get_default_dtype())
 
 
 @lowering("aten::leaky_relu")

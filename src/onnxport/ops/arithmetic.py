@@ -271,7 +271,7 @@ def pow_(g: Builder, self: Any, exponent: Any) -> Tensor:
         if number in (0.5, -0.5, -1) and base.is_float:
             root = base if number == -1 else g.op("Sqrt", base)
             return root if number == 0.5 else g.op("Reciprocal", root)
-    if base.is_float:
+    if base.is_inexact:
         return g.pow(base, power)
     return _integer_power(g, *(g.cast(x, torch.int64) if x.dtype == torch.bool else x for x in (base, power)))
 
@@ -309,7 +309,8 @@ def _integer_power(g: Builder, base: Tensor, exponent: Tensor) -> Tensor:
 @lowering("aten::float_power")
 def float_power(g: Builder, self: Any, exponent: Any) -> Tensor:
     """float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor"""
-    return g.pow(g.scalar(self, torch.float64), g.scalar(exponent, torch.float64))
+    dtype = torch.complex128 if result_type(self, exponent).is_complex else torch.float64
+    return g.pow(g.scalar(self, dtype), g.scalar(exponent, dtype))
 
 
 @lowering("aten::ldexp")

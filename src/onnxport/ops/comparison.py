@@ -59,11 +59,11 @@ def ge(g: Builder, self: Any, other: Any) -> Tensor:
 def isclose(g: Builder, self: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: bool) -> Tensor:
     """isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor"""
     close = g.equal(self, other)
-    if equal_nan and self.is_float:
+    if equal_nan and self.is_inexact:
         close = g.or_(close, g.and_(g.isnan(self), g.isnan(other)))
     if rtol == 0 and atol == 0:
         return close
-    dtype = self.dtype if self.is_float else torch.get_default_dtype()
+    dtype = self.dtype if self.is_inexact else torch.get_default_dtype()
     a, b = g.cast(self, dtype), g.cast(other, dtype)
     allowed = g.add(g.mul(g.op("Abs", b), rtol), atol)
     distance = g.op("Abs", g.sub(a, b))

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from .. import dims as sizes
 from ..dims import Dim, Size
-from ..dtypes import array_of, from_scalar_type, is_integer, real_of
+from ..dtypes import array_of, from_scalar_type, is_integer
 from ..errors import LoweringError
 from ..lower.builder import Builder
-from ..lower.complex import join
 from ..lower.promotion import number_dtype
 from ..lower.registry import lowering
 from ..lower.values import Tensor
@@ -39,38 +37,28 @@ def constant(g: Builder, tensor: torch.Tensor) -> Tensor:
 # -- one number everywhere ------------------------------------------------------------------------
 
 
-def filled(g: Builder, size: Sequence[Size], value: Any, dtype: torch.dtype) -> Tensor:
-    """A tensor of one number; a complex one has parts where its sizes are known only at run time."""
-    if not dtype.is_complex or all(isinstance(d, int) for d in size):
-        return g.full(size, value, dtype)
-    if isinstance(value, Tensor):
-        raise LoweringError("fills a complex tensor with a number known only at run time; use torch.complex")
-    number = complex(value)
-    return join(g, g.full(size, number.real, real_of(dtype)), g.full(size, number.imag, real_of(dtype)))
-
-
 @lowering("aten::zeros", "aten::empty.memory_format", "aten::_efficientzerotensor")
 def zeros(g: Builder, size: list[Size], dtype: int | None = None, *_: Any) -> Tensor:
     """zeros(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, ...) -> Tensor"""
-    return filled(g, size, 0, dtype_or(dtype))
+    return g.full(size, 0, dtype_or(dtype))
 
 
 @lowering("aten::empty_permuted", "aten::empty_strided")
 def empty_strided(g: Builder, size: list[Size], order: list[Size], dtype: int | None = None, *_: Any) -> Tensor:
     """empty_strided(SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, ...) -> Tensor"""
-    return filled(g, size, 0, dtype_or(dtype))
+    return g.full(size, 0, dtype_or(dtype))
 
 
 @lowering("aten::ones")
 def ones(g: Builder, size: list[Size], dtype: int | None = None, *_: Any) -> Tensor:
     """ones(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, ...) -> Tensor"""
-    return filled(g, size, 1, dtype_or(dtype))
+    return g.full(size, 1, dtype_or(dtype))
 
 
 @lowering("aten::full")
 def full(g: Builder, size: list[Size], fill_value: Any, dtype: int | None = None, *_: Any) -> Tensor:
     """full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, ...) -> Tensor"""
-    return filled(g, size, fill_value, dtype_or(dtype, _dtype_of(fill_value)))
+    return g.full(size, fill_value, dtype_or(dtype, _dtype_of(fill_value)))
 
 
 def _dtype_of(value: Any) -> torch.dtype:
@@ -80,25 +68,25 @@ def _dtype_of(value: Any) -> torch.dtype:
 @lowering("aten::zeros_like", "aten::empty_like")
 def zeros_like(g: Builder, self: Tensor, dtype: int | None = None, *_: Any) -> Tensor:
     """zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, ...) -> Tensor"""
-    return filled(g, self.shape, 0, dtype_or(dtype, self.dtype))
+    return g.full(self.shape, 0, dtype_or(dtype, self.dtype))
 
 
 @lowering("aten::ones_like")
 def ones_like(g: Builder, self: Tensor, dtype: int | None = None, *_: Any) -> Tensor:
     """ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, ...) -> Tensor"""
-    return filled(g, self.shape, 1, dtype_or(dtype, self.dtype))
+    return g.full(self.shape, 1, dtype_or(dtype, self.dtype))
 
 
 @lowering("aten::full_like")
 def full_like(g: Builder, self: Tensor, fill_value: Any, dtype: int | None = None, *_: Any) -> Tensor:
     """full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, ...) -> Tensor"""
-    return filled(g, self.shape, fill_value, dtype_or(dtype, self.dtype))
+    return g.full(self.shape, fill_value, dtype_or(dtype, self.dtype))
 
 
 @lowering("aten::new_zeros", "aten::new_empty")
 def new_zeros(g: Builder, self: Tensor, size: list[Size], dtype: int | None = None, *_: Any) -> Tensor:
     """new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, ...) -> Tensor"""
-    return filled(g, size, 0, dtype_or(dtype, self.dtype))
+    return g.full(size, 0, dtype_or(dtype, self.dtype))
 
 
 @lowering("aten::new_empty_strided")
@@ -106,19 +94,19 @@ def new_empty_strided(
     g: Builder, self: Tensor, size: list[Size], stride: list[Size], dtype: int | None = None, *_: Any
 ) -> Tensor:
     """new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, ...) -> Tensor"""
-    return filled(g, size, 0, dtype_or(dtype, self.dtype))
+    return g.full(size, 0, dtype_or(dtype, self.dtype))
 
 
 @lowering("aten::new_ones")
 def new_ones(g: Builder, self: Tensor, size: list[Size], dtype: int | None = None, *_: Any) -> Tensor:
     """new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, ...) -> Tensor"""
-    return filled(g, size, 1, dtype_or(dtype, self.dtype))
+    return g.full(size, 1, dtype_or(dtype, self.dtype))
 
 
 @lowering("aten::new_full")
 def new_full(g: Builder, self: Tensor, size: list[Size], fill_value: Any, dtype: int | None = None, *_: Any) -> Tensor:
     """new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, ...) -> Tensor"""
-    return filled(g, size, fill_value, dtype_or(dtype, self.dtype))
+    return g.full(size, fill_value, dtype_or(dtype, self.dtype))
 
 
 @lowering("aten::scalar_tensor")
@@ -139,7 +127,7 @@ def tensor(g: Builder, data: Any, dtype: int | None = None, *_: Any) -> Tensor:
         kind = torch.promote_types(kind, other)
     target = dtype_or(dtype, kind)
     if not leaves:
-        return filled(g, shape, 0, target)
+        return g.full(shape, 0, target)
     return g.reshape(g.concat([g.reshape(g.scalar(x, target), [1]) for x in leaves], 0), shape)
 
 

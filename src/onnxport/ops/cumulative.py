@@ -33,7 +33,7 @@ def _accumulated(g: Builder, x: Tensor, dtype: int | None) -> Tensor:
     """In the dtype of the result: of integers, int64."""
     if dtype is not None:
         return g.cast(x, from_scalar_type(dtype))
-    return x if x.is_float else g.cast(x, torch.int64)
+    return x if x.is_inexact else g.cast(x, torch.int64)
 
 
 def _until(g: Builder, size: Size) -> Tensor:

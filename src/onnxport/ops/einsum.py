@@ -84,7 +84,7 @@ def _summed(g: Builder, x: Labelled, needed: set[str]) -> Labelled:
     kept = "".join(letter for letter in x.letters if letter in needed)
     if not axes:
         return x
-    whole = x.tensor if x.tensor.is_float else g.cast(x.tensor, torch.int64)
+    whole = x.tensor if x.tensor.is_inexact else g.cast(x.tensor, torch.int64)
     return Labelled(g.reduce("ReduceSum", whole, axes), kept)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from ..dims import Size, known_le
+from ..dtypes import real_of
 from ..errors import LoweringError
 from ..lower.builder import Builder
 from ..lower.complex import as_pair, both, join, split
@@ -293,7 +294,7 @@ def _window(g: Builder, window: Tensor | None, n_fft: int, win_length: int | Non
     if window is None:
         window = g.const(np.ones(length), dtype)
     left = (n_fft - length) // 2
-    return g.pad(g.cast(window, dtype), [left, n_fft - length - left], value=0)
+    return g.pad(window if window.is_complex else g.cast(window, dtype), [left, n_fft - length - left], value=0)
 
 
 @lowering("aten::stft")
@@ -304,21 +305,35 @@ def stft(
 ) -> Tensor:  # fmt: skip
     """stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool normalized=False,
     bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor"""
-    if self.is_complex or (window is not None and window.is_complex):
-        raise LoweringError("stft of complex numbers; transform the real and imaginary parts")
-    count = n_fft // 2 + 1 if onesided is not False else n_fft
-    cos, sin = _waves(np.arange(count), np.arange(n_fft), n_fft, self.dtype, g)
-    shape = _window(g, window, n_fft, win_length, self.dtype)
+    is_complex = self.is_complex or (window is not None and window.is_complex)
+    whole = is_complex if onesided is None else not onesided
+    count = n_fft if whole else n_fft // 2 + 1
+    kind = real_of(self.dtype)
+    cos, sin = _waves(np.arange(count), np.arange(n_fft), n_fft, kind, g)
+    shape = _window(g, window, n_fft, win_length, kind)
     if normalized:
         shape = g.mul(shape, n_fft**-0.5)
-    kernel = g.unsqueeze(g.concat([g.mul(cos, shape), g.mul(g.neg(sin), shape)], 0), [1])
-    signal = g.unsqueeze(self, [0, 1] if self.rank == 1 else [1])
-    both_parts = g.op("Conv", signal, kernel, strides=[n_fft // 4 if hop_length is None else hop_length])
-    real, imag = g.split(both_parts, [count, count], 1)
-    if self.rank == 1:
-        real, imag = g.squeeze(real, [0]), g.squeeze(imag, [0])
-    result = join(g, real, imag)
+    waves = g.mul(cos, shape), g.mul(g.neg(sin), shape)
+    if shape.is_complex:
+        (a, b), (c, d) = (both(g, wave) for wave in waves)
+        waves = g.sub(a, d), g.add(b, c)
+    kernel = g.unsqueeze(g.concat(waves, 0), [1])
+
+    def transform(signal: Tensor) -> list[Tensor]:
+        signal = g.unsqueeze(signal, [0, 1] if self.rank == 1 else [1])
+        made = g.op("Conv", signal, kernel, strides=[n_fft // 4 if hop_length is None else hop_length])
+        return g.split(made, [count, count], 1)
+
+    real, imag = split(g, self)
+    a, b = transform(real)
+    if imag is not None:
+        c, d = transform(imag)
+        a, b = g.sub(a, d), g.add(b, c)
+    result = join(g, *[g.squeeze(x, [0]) if self.rank == 1 else x for x in (a, b)])
     return result if return_complex else as_pair(g, result)
+
+
+complex_lowering("aten::stft")(stft)
 
 
 @lowering("aten::stft.center")
@@ -338,6 +353,9 @@ def stft_center(
     return stft(g, self, n_fft, hop_length, win_length, window, *rest)
 
 
+complex_lowering("aten::stft.center")(stft_center)
+
+
 @complex_lowering("aten::istft")
 def istft(
     g: Builder, self: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
@@ -346,24 +364,24 @@ def istft(
 ) -> Tensor:  # fmt: skip
     """istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True,
     bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor"""
-    if return_complex:
-        raise LoweringError("istft with return_complex=True can't be converted; use the real result")
-    a, b = both(g, self)
-    if self.rank == 2:
-        a, b = g.unsqueeze(a, [0]), g.unsqueeze(b, [0])
+    spectrum = g.unsqueeze(self, [0]) if self.rank == 2 else self
+    kind = real_of(self.dtype)
     hop = n_fft // 4 if hop_length is None else hop_length
-    frames, half = a.shape[2], n_fft // 2 + 1
-    shape = _window(g, window, n_fft, win_length, a.dtype)
-    if onesided is False:
-        a, b = (g.slice(p, [0], [half], [1]) for p in (a, b))
-    waves = np.arange(half)
-    weight = np.where((waves == 0) | (2 * waves == n_fft), 1.0, 2.0)[:, None] / (n_fft**0.5 if normalized else n_fft)
-    phase = (np.outer(waves, np.arange(n_fft)) % n_fft) * (2 * np.pi / n_fft)
-    basis = g.const(np.concatenate([np.cos(phase) * weight, -np.sin(phase) * weight]), a.dtype)
-    kernel = g.unsqueeze(g.mul(basis, shape), [1])
-    signal = g.op("ConvTranspose", g.concat([a, b], 1), kernel, strides=[hop])
+    frames, half = spectrum.shape[2], n_fft // 2 + 1
+    shape = _window(g, window, n_fft, win_length, kind)
+    if return_complex:
+        signal = _whole_signal(g, spectrum, n_fft, hop, shape, normalized)
+    else:
+        # Half of the spectrum says all of a real signal: each frequency but the first and the middle one counts twice.
+        a, b = (g.slice(p, [0], [half], [1]) for p in both(g, spectrum))
+        waves = np.arange(half)
+        weight = np.where((waves == 0) | (2 * waves == n_fft), 1.0, 2.0)[:, None] / _divisor(n_fft, normalized)
+        phase = (np.outer(waves, np.arange(n_fft)) % n_fft) * (2 * np.pi / n_fft)
+        basis = g.const(np.concatenate([np.cos(phase) * weight, -np.sin(phase) * weight]), kind)
+        kernel = g.unsqueeze(g.mul(basis, shape), [1])
+        signal = g.op("ConvTranspose", g.concat([a, b], 1), kernel, strides=[hop])
     squares = g.reshape(g.mul(shape, shape), [1, 1, n_fft])
-    envelope = g.op("ConvTranspose", g.full([1, 1, frames], 1, a.dtype), squares, strides=[hop])
+    envelope = g.op("ConvTranspose", g.full([1, 1, frames], 1, kind), squares, strides=[hop])
     start = n_fft // 2 if center else 0
     total = n_fft + hop * (frames - 1)
     end = start + length if length is not None else total - start if center else total
@@ -372,5 +390,16 @@ def istft(
     if length is not None:
         result = _resized(g, result, 1, length)
     else:
-        result.dims = (a.shape[0], end - start)
+        result.dims = (spectrum.shape[0], end - start)
     return g.squeeze(result, [0]) if self.rank == 2 else result
+
+
+def _divisor(n_fft: int, normalized: bool) -> float:
+    return float(n_fft**0.5 if normalized else n_fft)
+
+
+def _whole_signal(g: Builder, spectrum: Tensor, n_fft: int, hop: int, shape: Tensor, normalized: bool) -> Tensor:
+    """The complex signal of all frequencies, its windows summed up."""
+    cos, sin = _waves(np.arange(n_fft), np.arange(n_fft), n_fft, real_of(spectrum.dtype), g)
+    basis = g.mul(join(g, cos, sin), g.mul(shape, 1 / _divisor(n_fft, normalized)))
+    return g.op("ConvTranspose", spectrum, g.unsqueeze(basis, [1]), strides=[hop])

@@ -14,8 +14,11 @@ import numpy as np
 import torch
 
 from ..dims import Size, broadcast, known_eq, product
+from ..dtypes import real_of
 from ..errors import LoweringError
 from ..lower.builder import Builder
+from ..lower.complex import adjoint as adjoint_of
+from ..lower.complex import both, conjugate, squares
 from ..lower.registry import lowering
 from ..lower.values import Tensor
 from .reduction import linalg_matrix_norm
@@ -79,6 +82,11 @@ def _rows(g: Builder, x: Tensor, order: Tensor) -> Tensor:
     return g.gather_elements(x, g.expand(g.unsqueeze(order, [2]), x.shape), 1)
 
 
+def _magnitude(g: Builder, x: Tensor) -> Tensor:
+    """By what LAPACK chooses pivots: of complex numbers, the sum of the sizes of both parts."""
+    return g.add(*[g.abs(part) for part in both(g, x)]) if x.is_complex else g.abs(x)
+
+
 def _factorized(g: Builder, a: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """LU with partial pivoting of `[batch, n, m]`: both triangles in one, the order of rows, and the pivots."""
     n, m = _order(a)
@@ -86,7 +94,7 @@ def _factorized(g: Builder, a: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     start = g.expand(g.unsqueeze(rows, [0]), [a.shape[0], n])
     order, pivots = start, []
     for k in range(min(n, m)):
-        column = g.op("Abs", _part(g, _part(g, a, 2, k, k + 1), 1, k, n))
+        column = _magnitude(g, _part(g, _part(g, a, 2, k, k + 1), 1, k, n))
         pivot = g.add(g.squeeze(g.op("ArgMax", column, axis=1, keepdims=1), [2]), k)
         pivots.append(pivot)
         a = _rows(g, a, _swapped(g, start, k, pivot))
@@ -120,7 +128,7 @@ def det(g: Builder, self: Tensor) -> Tensor:
     if self.dtype == torch.float32 and g.opset >= 11:
         return g.op("Det", self)
     factors, _, pivots = _factorized(g, _as_batch(g, self))
-    values = g.mul(_diagonal(g, factors), _signs(g, pivots, self.dtype))
+    values = g.mul(_diagonal(g, factors), _signs(g, pivots, real_of(self.dtype)))
     return g.reshape(g.reduce("ReduceProd", values, [1]), self.shape[:-2])
 
 
@@ -129,7 +137,7 @@ def slogdet(g: Builder, self: Tensor) -> tuple[Tensor, Tensor]:
     """slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)"""
     factors, _, pivots = _factorized(g, _as_batch(g, self))
     values = _diagonal(g, factors)
-    sign = g.reduce("ReduceProd", g.mul(g.sign(values), _signs(g, pivots, self.dtype)), [1])
+    sign = g.reduce("ReduceProd", g.mul(g.sign(values), _signs(g, pivots, real_of(self.dtype))), [1])
     size = g.reduce("ReduceSum", g.op("Log", g.op("Abs", values)), [1])
     return g.reshape(sign, self.shape[:-2]), g.reshape(size, self.shape[:-2])
 
@@ -138,6 +146,8 @@ def slogdet(g: Builder, self: Tensor) -> tuple[Tensor, Tensor]:
 def logdet(g: Builder, self: Tensor) -> Tensor:
     """logdet(Tensor self) -> Tensor"""
     sign, size = slogdet(g, self)
+    if self.is_complex:
+        return g.add(g.log(sign), size)
     return g.where(g.equal(sign, -1), g.const(float("nan"), self.dtype), size)
 
 
@@ -320,14 +330,14 @@ def linalg_lu_solve(
     g: Builder, LU: Tensor, pivots: Tensor, B: Tensor, left: bool = True, adjoint: bool = False
 ) -> Tensor:
     """linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor"""
-    if not left:  # x A = b is A^T x^T = b^T
-        return _transposed(g, linalg_lu_solve(g, LU, pivots, _transposed(g, B), adjoint=not adjoint))
+    if not left:  # x A = b is A' x' = b'
+        return adjoint_of(g, linalg_lu_solve(g, LU, pivots, adjoint_of(g, B), adjoint=not adjoint))
     a, b, lead = _matched(g, LU, B)
     order = _order_of(g, g.expand(pivots, [*lead, pivots.shape[-1]]), LU)
     if not adjoint:
         x = _solved(g, a, _rows(g, b, order), upper=False, unit=True)
         return g.reshape(_solved(g, a, x, upper=True), [*lead, *b.shape[-2:]])
-    turned = _transposed(g, a)
+    turned = adjoint_of(g, a)
     x = _solved(g, turned, _solved(g, turned, b, upper=False), upper=True, unit=True)
     n, _ = _order(LU)
     inverse_order = g.op("ArgMax", g.cast(g.equal(g.unsqueeze(order, [1]), g.unsqueeze(g.range(0, n), [1])), torch.int32),
@@ -378,8 +388,8 @@ def _cholesky(g: Builder, a: Tensor) -> Tensor:
         column = _part(g, a, 2, k, k + 1)
         if columns:
             done = g.concat(columns, 2)
-            column = g.sub(column, g.matmul(done, _transposed(g, _part(g, done, 1, k, k + 1))))
-        root = g.op("Sqrt", _part(g, column, 1, k, k + 1))
+            column = g.sub(column, g.matmul(done, adjoint_of(g, _part(g, done, 1, k, k + 1))))
+        root = g.op("Sqrt", both(g, _part(g, column, 1, k, k + 1))[0])
         columns.append(g.where(g.less(rows, k), 0, g.div(column, root)))
     return g.concat(columns, 2) if n else a
 
@@ -388,7 +398,7 @@ def _cholesky(g: Builder, a: Tensor) -> Tensor:
 def cholesky(g: Builder, self: Tensor, upper: bool = False) -> Tensor:
     """cholesky(Tensor self, bool upper=False) -> Tensor"""
     a = _as_batch(g, self)
-    factor = _transposed(g, _cholesky(g, _transposed(g, a))) if upper else _cholesky(g, a)
+    factor = adjoint_of(g, _cholesky(g, adjoint_of(g, a))) if upper else _cholesky(g, a)
     return g.reshape(factor, self.shape)
 
 
@@ -402,9 +412,9 @@ def cholesky_ex(g: Builder, self: Tensor, upper: bool = False, check_errors: boo
 @lowering("aten::cholesky_solve")
 def cholesky_solve(g: Builder, self: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
     """cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor"""
-    lower = _transposed(g, input2) if upper else input2
+    lower = adjoint_of(g, input2) if upper else input2
     half = linalg_solve_triangular(g, lower, self, upper=False)
-    return linalg_solve_triangular(g, _transposed(g, lower), half, upper=True)
+    return linalg_solve_triangular(g, adjoint_of(g, lower), half, upper=True)
 
 
 @lowering("aten::cholesky_inverse")
@@ -419,15 +429,16 @@ def cholesky_inverse(g: Builder, self: Tensor, upper: bool = False) -> Tensor:
 
 @lowering("aten::linalg_qr")
 def linalg_qr(g: Builder, A: Tensor, mode: str = "reduced") -> tuple[Tensor, Tensor]:
-    """linalg_qr(Tensor A, str mode=\'reduced\') -> (Tensor Q, Tensor R)"""
+    """linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)"""
     n, m = _order(A)
     lead = list(A.shape[:-2])
     r = _as_batch(g, A)
     q = g.expand(_eye_of(g, n, n, A.dtype), [r.shape[0], n, n])
-    for k in range(min(n - 1, m)):  # the last row has nothing below to reflect
+    for k in range(min(n if A.is_complex else n - 1, m)):  # the last row has nothing below, but may be turned
         direction, factor = _reflector(g, _part(g, r, 2, k, k + 1), k)
-        r = g.sub(r, g.mul(g.mul(direction, factor), g.matmul(_transposed(g, direction), r)))
-        q = g.sub(q, g.matmul(q, g.mul(g.mul(direction, factor), _transposed(g, direction))))
+        turned = adjoint_of(g, direction)
+        r = g.sub(r, g.mul(g.mul(direction, factor), g.matmul(turned, r)))
+        q = g.sub(q, g.matmul(q, g.mul(g.mul(direction, conjugate(g, factor)), turned)))
     size = n if mode == "complete" else min(n, m)
     r = g.reshape(_triangle(g, _part(g, r, 1, 0, size), upper=True), [*lead, size, m])
     if mode == "r":
@@ -436,21 +447,21 @@ def linalg_qr(g: Builder, A: Tensor, mode: str = "reduced") -> tuple[Tensor, Ten
 
 
 def _reflector(g: Builder, column: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """v and t of the reflection I - t v v\' that clears a column below row k; t is 0 where it is clear already.
+    """v and t of the reflection I - t v v' that clears a column below row k; t is 0 where it is clear already.
 
-    With LAPACK\'s signs: the entry left in row k is of the opposite sign.
+    With LAPACK's signs: the entry left in row k is real, and of the sign opposite to that of the real part.
     """
     rows = g.unsqueeze(g.range(0, column.shape[1]), [1])
     below = g.where(g.less(g.const(k, torch.int64), rows), column, 0)
     corner = _part(g, column, 1, k, k + 1)
-    rest = g.reduce("ReduceSum", g.mul(below, below), [1], keepdims=True)
-    clear = g.equal(rest, 0)
-    length = g.op("Sqrt", g.add(g.mul(corner, corner), rest))
-    left = g.where(g.less(corner, 0), length, g.neg(length))
+    rest = g.reduce("ReduceSum", squares(g, below), [1], keepdims=True)
+    clear = g.and_(g.equal(rest, 0), g.equal(corner, both(g, corner)[0])) if column.is_complex else g.equal(rest, 0)
+    length = g.op("Sqrt", g.add(squares(g, corner), rest))
+    left = g.where(g.less(both(g, corner)[0], 0), length, g.neg(length))
     head = g.sub(corner, left)
     direction = g.where(g.equal(rows, k), head, below)
-    squares = g.add(g.mul(head, head), rest)
-    return direction, g.where(clear, 0, g.div(g.const(2, column.dtype), squares))
+    along = g.add(g.mul(conjugate(g, head), corner), rest)  # v' times the column
+    return direction, g.where(clear, 0, g.div(g.const(1, column.dtype), along))
 
 
 @lowering("aten::qr")
@@ -466,7 +477,7 @@ def linalg_cond(g: Builder, self: Tensor, p: Any = None) -> Tensor:
         values = singular_values(g, self)
         last = values.rank - 1
         largest, smallest = (g.reduce(op, values, [last]) for op in ("ReduceMax", "ReduceMin"))
-        return g.cast(g.div(smallest, largest) if p == -2 else g.div(largest, smallest), self.dtype)
+        return g.cast(g.div(smallest, largest) if p == -2 else g.div(largest, smallest), real_of(self.dtype))
     norms = [linalg_matrix_norm(g, x, p) for x in (self, inverse(g, self))]
     return g.mul(norms[0], norms[1])
 
@@ -498,7 +509,7 @@ def linalg_tensorsolve(g: Builder, self: Tensor, other: Tensor, dims: list[int] 
 @lowering("aten::linalg_vecdot")
 def linalg_vecdot(g: Builder, x: Tensor, y: Tensor, dim: int = -1) -> Tensor:
     """linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor"""
-    product_ = g.mul(x, y)
+    product_ = g.mul(conjugate(g, x), y)
     return g.reduce("ReduceSum", product_, [dim]) if product_.rank else product_
 
 
@@ -506,7 +517,7 @@ def linalg_vecdot(g: Builder, x: Tensor, y: Tensor, dim: int = -1) -> Tensor:
 def linalg_vander(g: Builder, x: Tensor, N: Any = None) -> Tensor:
     """linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor"""
     x = x if x.rank else g.unsqueeze(x, [0])
-    x = x if x.is_float or x.is_complex else g.cast(x, torch.int64)
+    x = x if x.is_inexact else g.cast(x, torch.int64)
     count = x.shape[-1] if N is None else N
     if not isinstance(count, int):
         raise LoweringError("the number of powers must be known at export; pass N")

@@ -12,6 +12,7 @@ from ..dims import Size, known_eq, product
 from ..dtypes import from_scalar_type
 from ..errors import LoweringError
 from ..lower.builder import Builder
+from ..lower.complex import conjugate
 from ..lower.registry import lowering
 from ..lower.values import Tensor
 from .linalg import inverse
@@ -105,10 +106,16 @@ def addr(g: Builder, self: Tensor, vec1: Tensor, vec2: Tensor, beta: Any = 1, al
     return plus_scaled(g, g.cast(self, dtype), outer(g, vec1, vec2), beta, alpha)
 
 
-@lowering("aten::mm", "aten::bmm", "aten::mv", "aten::dot", "aten::vdot")
+@lowering("aten::mm", "aten::bmm", "aten::mv", "aten::dot")
 def mm(g: Builder, self: Tensor, mat2: Tensor) -> Tensor:
     """mm(Tensor self, Tensor mat2) -> Tensor"""
     return g.matmul(self, mat2)
+
+
+@lowering("aten::vdot")
+def vdot(g: Builder, self: Tensor, other: Tensor) -> Tensor:
+    """vdot(Tensor self, Tensor other) -> Tensor"""
+    return g.matmul(conjugate(g, self), other)
 
 
 @lowering("aten::matmul", "aten::linalg_matmul", "aten::__matmul__")

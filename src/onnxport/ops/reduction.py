@@ -14,8 +14,9 @@ import torch
 
 from .. import dims as sizes
 from ..dims import Size
-from ..dtypes import from_scalar_type
+from ..dtypes import from_scalar_type, real_of
 from ..lower.builder import Builder
+from ..lower.complex import squares
 from ..lower.registry import lowering, out_lowering
 from ..lower.values import Tensor
 from .axes import wrap, wrap_all
@@ -45,7 +46,7 @@ def _total(x: Tensor, dtype: int | None) -> torch.dtype:
     """The dtype of a sum or product: of integers, int64."""
     if dtype is not None:
         return from_scalar_type(dtype)
-    return x.dtype if x.is_float else torch.int64
+    return x.dtype if x.is_inexact else torch.int64
 
 
 # -- sums and products ----------------------------------------------------------------------------
@@ -226,20 +227,20 @@ def variance(g: Builder, x: Tensor, dim: Dims, correction: Any, keepdim: bool) -
     axes = reduced_axes(x, dim)
     mean = mean_dim(g, x, dim, True)
     centred = g.sub(x, mean)
-    squares = g.mul(centred, centred)
+    deviations = squares(g, centred)
     count = reduced_count(x, axes)
     if correction == 0 and sizes.known_ge(count, 1):
-        var = g.reduce("ReduceMean", squares, axes, keepdim)
+        var = g.reduce("ReduceMean", deviations, axes, keepdim)
     else:
-        total = g.reduce("ReduceSum", squares, axes, keepdim)
+        total = g.reduce("ReduceSum", deviations, axes, keepdim)
         whole = isinstance(correction, int) or correction == int(correction)
         if whole:
             divisor: Any = sizes.maximum(count - int(correction), 0)
         elif isinstance(count, int):
             divisor = max(count - correction, 0.0)
         else:
-            divisor = g.extremum("Max", g.sub(g.scalar(count, x.dtype), correction), 0)
-        var = g.div(total, g.scalar(divisor, x.dtype))
+            divisor = g.extremum("Max", g.sub(g.scalar(count, total.dtype), correction), 0)
+        var = g.div(total, g.scalar(divisor, total.dtype))
     return var, mean if keepdim else g.reshape(mean, _reduced_shape(x, axes, False))
 
 
@@ -282,7 +283,7 @@ def vector_norm(g: Builder, x: Tensor, p: Any, dim: Dims = None, keepdim: bool =
     axes = reduced_axes(x, dim)
     p = 2 if p is None else p
     if p == 0:
-        return g.reduce("ReduceSum", g.cast(g.cast(x, torch.bool), x.dtype), axes, keepdim)
+        return g.reduce("ReduceSum", g.cast(g.cast(x, torch.bool), real_of(x.dtype)), axes, keepdim)
     if p in (1, 2):
         return g.reduce(f"ReduceL{int(p)}", x, axes, keepdim) if x.rank else g.abs(x)
     size = g.abs(x)

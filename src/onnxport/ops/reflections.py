@@ -8,13 +8,15 @@ from typing import Any
 import torch
 
 from ..dims import Size, product
+from ..dtypes import real_of
 from ..errors import LoweringError
 from ..lower.builder import Builder
+from ..lower.complex import adjoint, both, conjugate, squares
 from ..lower.recurrence import loop
 from ..lower.registry import lowering
 from ..lower.values import Tensor, Unclear
 from .linalg import LIMIT
-from .spectral import linalg_matrix_rank_tolerances, pseudo_inverse, singular_values
+from .spectral import linalg_matrix_rank_tolerances, of_real_form, pseudo_inverse, real_form, singular_values
 
 # 1/k! of the series for matrices of a norm up to 1: the next term is below the accuracy of float64
 _TERMS = 18
@@ -37,13 +39,14 @@ def _count(tau: Tensor) -> int:
     return count
 
 
-def _reflected(g: Builder, x: Tensor, a: Tensor, tau: Tensor, k: int) -> Tensor:
-    """(I - tau v v') x for reflection k: v is 1 at row k, and what column k of a has below."""
+def _reflected(g: Builder, x: Tensor, a: Tensor, tau: Tensor, k: int, *, back: bool = False) -> Tensor:
+    """(I - tau v v') x, or its adjoint, for reflection k: v is 1 at row k, and what column k of a has below."""
     rows = g.unsqueeze(g.range(0, a.shape[1]), [1])
     column = _part(g, a, 2, k, k + 1)
     v = g.where(g.less(rows, k), 0, g.where(g.equal(rows, k), 1, column))
     scale = g.unsqueeze(_part(g, tau, 1, k, k + 1), [2])
-    return g.sub(x, g.mul(g.mul(v, scale), g.matmul(g.swap(v, 1, 2), x)))
+    scale = conjugate(g, scale) if back else scale
+    return g.sub(x, g.mul(g.mul(v, scale), g.matmul(adjoint(g, v), x)))
 
 
 @lowering("aten::linalg_householder_product", "aten::orgqr")
@@ -61,13 +64,11 @@ def householder_product(g: Builder, input: Tensor, tau: Tensor) -> Tensor:
 def ormqr(g: Builder, self: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
     """ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor"""
     if not left:
-        turned = g.swap(other, other.rank - 2, other.rank - 1)
-        result = ormqr(g, self, tau, turned, True, not transpose)
-        return g.swap(result, result.rank - 2, result.rank - 1)
+        return adjoint(g, ormqr(g, self, tau, adjoint(g, other), True, not transpose))
     a, t, x = _batch(g, self, 2), _batch(g, tau, 1), _batch(g, other, 2)
     order = range(_count(tau))
     for k in order if transpose else reversed(order):
-        x = _reflected(g, x, a, t, k)
+        x = _reflected(g, x, a, t, k, back=transpose)
     return g.reshape(x, other.shape)
 
 
@@ -85,14 +86,15 @@ def geqrf(g: Builder, self: Tensor) -> tuple[Tensor, Tensor]:
         corner = _part(g, column, 1, k, k + 1)
         below = g.less(g.const(k, torch.int64), places)
         rest = g.where(below, column, 0)
-        length = g.reduce("ReduceSum", g.mul(rest, rest), [1], keepdims=True)
-        clear = g.equal(length, 0)
-        size = g.sqrt(g.add(g.mul(corner, corner), length))
-        left = g.where(clear, corner, g.where(g.less(corner, 0), size, g.neg(size)))
+        length = g.reduce("ReduceSum", squares(g, rest), [1], keepdims=True)
+        real = both(g, corner)[0]
+        clear = g.and_(g.equal(length, 0), g.equal(corner, real)) if self.is_complex else g.equal(length, 0)
+        size = g.sqrt(g.add(squares(g, corner), length))
+        left = g.where(clear, real, g.where(g.less(real, 0), size, g.neg(size)))
         tau = g.where(clear, 0, g.div(g.sub(left, corner), left))
         vector = g.where(below, g.div(column, g.where(clear, 1, g.sub(corner, left))), 0)
         v = g.where(g.equal(places, k), 1, vector)
-        turned = g.sub(a, g.mul(g.mul(v, tau), g.matmul(g.swap(v, 1, 2), a)))
+        turned = g.sub(a, g.mul(g.mul(v, conjugate(g, tau)), g.matmul(adjoint(g, v), a)))
         stored = g.where(below, vector, g.where(g.equal(places, k), left, column))
         behind = g.less(g.const(k, torch.int64), across)
         a = g.where(g.equal(across, k), stored, g.where(behind, turned, a))
@@ -113,17 +115,18 @@ def linalg_lstsq(g: Builder, self: Tensor, b: Tensor, rcond: float | None = None
     solution = g.matmul(pseudo_inverse(g, self, None, rcond), right)
     name = driver or "gelsy"
     rows, columns = self.shape[-2:]
-    residuals: Any = g.full([0], 0, self.dtype)
+    kind = real_of(self.dtype)
+    residuals: Any = g.full([0], 0, kind)
     if name != "gelsy" and not (isinstance(rows, int) and isinstance(columns, int) and rows <= columns):
         difference = g.sub(g.matmul(self, solution), right)
-        residuals = g.reduce("ReduceSum", g.mul(difference, difference), [difference.rank - 2])
+        residuals = g.reduce("ReduceSum", squares(g, difference), [difference.rank - 2])
         if name != "gels":
             residuals = Unclear(
                 "whether there are residuals depends on the rank; take driver='gels', or sum them yourself"
             )
     rank = g.full([0], 0, torch.int64) if name == "gels" else linalg_matrix_rank_tolerances(g, self, None, rcond)
     has_values = name in ("gelsd", "gelss")
-    values = g.cast(singular_values(g, self), self.dtype) if has_values else g.full([0], 0, self.dtype)
+    values = g.cast(singular_values(g, self), kind) if has_values else g.full([0], 0, kind)
     return g.squeeze(solution, [-1]) if vector else solution, residuals, rank, values
 
 
@@ -136,6 +139,8 @@ def matrix_exp(g: Builder, self: Tensor) -> Tensor:
 
     Of the matrix halved until its norm is at most 1, by the series; squared as often.
     """
+    if self.is_complex:
+        return of_real_form(g, matrix_exp(g, real_form(g, self)))
     a = g.cast(_batch(g, self, 2), torch.float64)
     size: Size = a.shape[1]
     if size == 0:

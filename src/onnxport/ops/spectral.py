@@ -14,8 +14,10 @@ import numpy as np
 import torch
 
 from ..dims import product
+from ..dtypes import real_of
 from ..errors import LoweringError
 from ..lower.builder import Builder
+from ..lower.complex import adjoint, both, join
 from ..lower.recurrence import loop
 from ..lower.registry import lowering
 from ..lower.values import Array, Tensor, Unclear
@@ -99,6 +101,8 @@ def _lengths(g: Builder, x: Tensor) -> Tensor:
 
 def singular_values(g: Builder, x: Tensor) -> Tensor:
     """In float64, from the largest on: `[..., min(m, n)]`."""
+    if x.is_complex:  # whose real form has each value twice
+        return _every_other(g, singular_values(g, real_form(g, x)))
     rows, columns = _order(x)
     count = min(rows, columns)
     if not count:
@@ -111,6 +115,8 @@ def singular_values(g: Builder, x: Tensor) -> Tensor:
 
 def symmetric_eigenvalues(g: Builder, x: Tensor, upper: bool = False) -> Tensor:
     """In float64, from the smallest on, of the matrix that one triangle stands for."""
+    if x.is_complex:
+        return _every_other(g, symmetric_eigenvalues(g, real_form(g, _mirrored(g, x, upper))))
     n, _ = _order(x)
     if not n:
         return g.full(x.shape[:-1], 0, torch.float64)
@@ -126,7 +132,28 @@ def symmetric_eigenvalues(g: Builder, x: Tensor, upper: bool = False) -> Tensor:
 def _mirrored(g: Builder, x: Tensor, upper: bool) -> Tensor:
     n, _ = _order(x)
     kept = g.const(np.triu(np.ones((n, n), bool)) if upper else np.tril(np.ones((n, n), bool)), torch.bool)
-    return g.where(kept, x, g.swap(x, x.rank - 2, x.rank - 1))
+    if x.is_complex:
+        a, b = both(g, x)
+        x = join(g, a, g.where(g.const(np.eye(n, dtype=bool), torch.bool), 0, b))  # its diagonal is taken as real
+    return g.where(kept, x, adjoint(g, x))
+
+
+def real_form(g: Builder, x: Tensor) -> Tensor:
+    """A complex matrix a + bi as [[a, -b], [b, a]]: sums, products, inverses and adjoints go over to it."""
+    a, b = both(g, x)
+    above, below = g.concat([a, g.neg(b)], x.rank - 1), g.concat([b, a], x.rank - 1)
+    return g.concat([above, below], x.rank - 2)
+
+
+def of_real_form(g: Builder, x: Tensor) -> Tensor:
+    """The complex matrix of which this is the real form."""
+    rows, columns = (size // 2 for size in x.shape[-2:])
+    left = g.slice(x, [0], [columns], [x.rank - 1])
+    return join(g, *g.split(left, [rows, rows], x.rank - 2))
+
+
+def _every_other(g: Builder, values: Tensor) -> Tensor:
+    return g.slice(values, [0], [values.shape[-1]], [values.rank - 1], [2])
 
 
 # -- values -----------------------------------------------------------------------------------------
@@ -135,7 +162,7 @@ def _mirrored(g: Builder, x: Tensor, upper: bool) -> Tensor:
 @lowering("aten::linalg_svdvals")
 def linalg_svdvals(g: Builder, A: Tensor, driver: str | None = None) -> Tensor:
     """linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor"""
-    return g.cast(singular_values(g, A), A.dtype)
+    return g.cast(singular_values(g, A), real_of(A.dtype))
 
 
 @lowering("aten::linalg_svd", "aten::_linalg_svd")
@@ -158,7 +185,7 @@ def svd(g: Builder, self: Tensor, some: bool = True, compute_uv: bool = True) ->
 @lowering("aten::linalg_eigvalsh")
 def linalg_eigvalsh(g: Builder, self: Tensor, UPLO: str = "L") -> Tensor:
     """linalg_eigvalsh(Tensor self, str UPLO="L") -> Tensor"""
-    return g.cast(symmetric_eigenvalues(g, self, UPLO.upper() == "U"), self.dtype)
+    return g.cast(symmetric_eigenvalues(g, self, UPLO.upper() == "U"), real_of(self.dtype))
 
 
 @lowering("aten::linalg_eigh", "aten::_linalg_eigh")
@@ -183,17 +210,17 @@ def spectral_norm(g: Builder, x: Tensor, ord: Any) -> Tensor:
     """The matrix norm 'nuc', 2 or -2 over the last two axes."""
     values = singular_values(g, x)
     op_type = "ReduceSum" if ord == "nuc" else "ReduceMax" if ord == 2 else "ReduceMin"
-    return g.cast(g.reduce(op_type, values, [values.rank - 1]), x.dtype)
+    return g.cast(g.reduce(op_type, values, [values.rank - 1]), real_of(x.dtype))
 
 
 # -- rank and pseudo-inverse ------------------------------------------------------------------------
 
 
-def _threshold(g: Builder, values: Tensor, x: Tensor, atol: Any, rtol: Any) -> Tensor:
-    """Values up to this count as 0: `[..., 1]`."""
+def _threshold(g: Builder, values: Tensor, order: int, dtype: torch.dtype, atol: Any, rtol: Any) -> Tensor:
+    """Values up to this count as 0, of a matrix whose longer side is `order`: `[..., 1]`."""
     largest = g.reduce("ReduceMax", values, [values.rank - 1], keepdims=True)
     if rtol is None:
-        scale = max(_order(x)) * torch.finfo(x.dtype).eps
+        scale = order * torch.finfo(dtype).eps
         relative = g.mul(largest, scale)
         if atol is not None:  # only where no absolute tolerance is given
             given = _number(g, atol)
@@ -217,7 +244,7 @@ def _rank(g: Builder, x: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tenso
     values = _magnitudes(g, x, hermitian)
     if values.shape[-1] == 0:
         return g.full(x.shape[:-2], 0, torch.int64)
-    counted = g.greater(values, _threshold(g, values, x, atol, rtol))
+    counted = g.greater(values, _threshold(g, values, max(_order(x)), x.dtype, atol, rtol))
     return g.reduce("ReduceSum", g.cast(counted, torch.int64), [counted.rank - 1])
 
 
@@ -236,8 +263,10 @@ def linalg_matrix_rank_tolerances(
     return _rank(g, self, atol, rtol, hermitian)
 
 
-def pseudo_inverse(g: Builder, x: Tensor, atol: Any, rtol: Any) -> Tensor:
+def pseudo_inverse(g: Builder, x: Tensor, atol: Any, rtol: Any, *, doubled: int = 1) -> Tensor:
     """V / S * U', where with A V = W = U S this is V / S**2 * W'."""
+    if x.is_complex:
+        return of_real_form(g, pseudo_inverse(g, real_form(g, x), atol, rtol, doubled=2))
     rows, columns = _order(x)
     if not rows or not columns:
         return g.full([*x.shape[:-2], columns, rows], 0, x.dtype)
@@ -249,7 +278,7 @@ def pseudo_inverse(g: Builder, x: Tensor, atol: Any, rtol: Any) -> Tensor:
     turned = _orthogonalized(g, g.concat([a, identity], 1), length)
     w, v = g.slice(turned, [0], [length], [1]), g.slice(turned, [length], [length + count], [1])
     lengths = g.reshape(g.mul(_lengths(g, w), g.squeeze(scale, [2])), [*x.shape[:-2], count])
-    kept = g.greater(lengths, _threshold(g, lengths, x, atol, rtol))
+    kept = g.greater(lengths, _threshold(g, lengths, length // doubled, x.dtype, atol, rtol))
     kept = g.reshape(kept, [a.shape[0], 1, count])
     squares = g.mul(g.reduce("ReduceSum", g.mul(w, w), [1], keepdims=True), scale)
     inverse = g.where(kept, g.div(v, g.where(kept, squares, 1)), 0)

@@ -8,8 +8,10 @@ from typing import Any
 import torch
 
 from ..dims import Size, known_eq
+from ..dtypes import real_of
 from ..errors import LoweringError
 from ..lower.builder import Builder
+from ..lower.complex import adjoint, both, join
 from ..lower.promotion import float_type
 from ..lower.registry import lowering
 from ..lower.values import Tensor
@@ -33,7 +35,7 @@ def sum_to_size(g: Builder, self: Tensor, size: list[Size]) -> Tensor:
             )
     if not axes and size:
         return self
-    x = self if self.is_float else g.cast(self, torch.int64)
+    x = self if self.is_inexact else g.cast(self, torch.int64)
     x = g.reduce("ReduceSum", x, axes, keepdims=True)
     return g.squeeze(x, list(range(lead))) if lead else x
 
@@ -43,7 +45,7 @@ def trace(g: Builder, self: Tensor) -> Tensor:
     """trace(Tensor self) -> Tensor"""
     rows, columns = self.shape
     on_diagonal = g.equal(g.unsqueeze(g.range(0, rows), [1]), g.range(0, columns))
-    x = self if self.is_float else g.cast(self, torch.int64)
+    x = self if self.is_inexact else g.cast(self, torch.int64)
     return g.reduce("ReduceSum", g.where(on_diagonal, x, 0))
 
 
@@ -57,13 +59,13 @@ def cov(
     """cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor"""
     dtype = float_type(self)
     x = g.cast(self if self.rank == 2 else g.reshape(self, [1, self.numel]), dtype)
-    weights = None
+    weights, kind = None, real_of(dtype)
     for given in (fweights, aweights):
         if given is not None:
-            weight = g.reshape(g.cast(given, dtype), [given.numel])
+            weight = g.reshape(g.cast(given, kind), [given.numel])
             weights = weight if weights is None else g.mul(weights, weight)
     if weights is None:
-        count = total = g.scalar(x.shape[1], dtype)
+        count = total = g.scalar(x.shape[1], kind)
         centred = g.sub(x, g.div(g.reduce("ReduceSum", x, [1], keepdims=True), total))
         scaled = centred
     else:
@@ -71,11 +73,11 @@ def cov(
         centred = g.sub(x, g.div(g.reduce("ReduceSum", g.mul(x, weights), [1], keepdims=True), total))
         scaled, count = g.mul(centred, weights), total
     if correction and weights is not None and aweights is not None:
-        counted = g.mul(weights, g.reshape(g.cast(aweights, dtype), [aweights.numel]))
+        counted = g.mul(weights, g.reshape(g.cast(aweights, kind), [aweights.numel]))
         divisor = g.sub(total, g.mul(g.div(g.reduce("ReduceSum", counted), total), correction))
     else:
         divisor = g.sub(count, correction)
-    result = g.div(g.matmul(centred, g.swap(scaled, 0, 1)), g.extremum("Max", divisor, 0))
+    result = g.div(g.matmul(centred, adjoint(g, scaled)), g.extremum("Max", divisor, 0))
     return g.reshape(result, []) if known_eq(x.shape[0], 1) else result
 
 
@@ -87,8 +89,10 @@ def corrcoef(g: Builder, self: Tensor) -> Tensor:
         return g.div(covariance, covariance)
     n = self.shape[0]
     on_diagonal = g.equal(g.unsqueeze(g.range(0, n), [1]), g.range(0, n))
-    deviation = g.sqrt(g.reduce("ReduceSum", g.where(on_diagonal, covariance, 0), [1]))
+    deviation = g.sqrt(g.reduce("ReduceSum", g.where(on_diagonal, both(g, covariance)[0], 0), [1]))
     scaled = g.div(g.div(covariance, g.unsqueeze(deviation, [1])), deviation)
+    if scaled.is_complex:
+        return join(g, *[g.clip(part, -1.0, 1.0) for part in both(g, scaled)])
     return g.clip(scaled, -1.0, 1.0)
 
 

@@ -55,8 +55,14 @@ class ReductionWords(CreationWords):
         return self.sub(total, x) if exclusive else total
 
     def matmul(self, a: Tensor, b: Tensor) -> Tensor:
-        result = self.op("MatMul", a, b)
-        return result
+        """A product of matrices; a vector counts as a row on the left, as a column on the right.
+
+        onnxruntime 1.32 takes a Transpose before MatMul into the product, and then computes a wrong one with a vector
+        on the right: it is made a matrix.
+        """
+        if b.dims is not None and b.rank == 1 and a.dims is not None and a.rank > 1:
+            return self.squeeze(self.op("MatMul", a, self.unsqueeze(b, [1])), [-1])
+        return self.op("MatMul", a, b)
 
     def softmax(self, x: Tensor, axis: int, log: bool = False) -> Tensor:
         """Softmax along one axis. Below opset 13 the op flattens the axes behind its axis: it must be the last."""
