@@ -7,6 +7,22 @@ from torch import nn
 from tests.dynamic.harness import at, check, f, i, program, programs
 
 
+def filtered(x):
+    """One filter for all images and channels, as channels of one image."""
+    flat = x.reshape(1, -1, *x.shape[2:])
+    kernel = torch.tensor([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6], [0.7, 0.8, 0.9]])
+    count = flat.shape[1]
+    return F.conv2d(flat, kernel.expand(count, 1, 3, 3), padding=1, groups=count).view_as(x)
+
+
+def rows_filtered(x):
+    """Filters of its own for each image, made of its values."""
+    b, c, t = x.shape
+    kernels = x[:, :, :3].mean(1)[:, None, None] * torch.arange(1.0, 25).view(6, 4, 1)[None]
+    out = F.conv1d(x.reshape(1, b * c, t), kernels.reshape(b * 6, 4, 3), groups=b)
+    return out.view(b, 6, -1)
+
+
 def seeded(make, *args, **options):
     torch.manual_seed(0)
     return make(*args, **options)
@@ -19,7 +35,9 @@ def conv(*args, **options):
 class Residual(nn.Module):
     def __init__(self):
         super().__init__()
-        self.body = seeded(nn.Sequential, nn.Conv2d(3, 4, 3, 2, 1), nn.BatchNorm2d(4), nn.ReLU(), nn.Conv2d(4, 4, 3, 1, 1))
+        self.body = seeded(
+            nn.Sequential, nn.Conv2d(3, 4, 3, 2, 1), nn.BatchNorm2d(4), nn.ReLU(), nn.Conv2d(4, 4, 3, 1, 1)
+        )
         self.short = conv(3, 4, 1, 2)
 
     def forward(self, x):
@@ -88,6 +106,8 @@ CONVOLUTION = [
     ),
     program("without_batch", conv(3, 4, 3, padding=1), f(3, "h", "w"), h=5, w=6, out="4, h, w"),
     program("depthwise", conv(4, 4, 3, padding=1, groups=4), f("b", 4, "h", "w"), b=1, h=5, w=6, out="b, 4, h, w"),
+    program("depthwise_batch", filtered, f("b", 3, "h", "w"), b=2, h=5, w=6, out="b, 3, h, w"),
+    program("as_many_groups_as_rows", rows_filtered, f("b", 4, "t"), b=2, t=9, low={"t": 4}, out="b, 6, t - 2"),
     program("batch_norm", seeded(nn.BatchNorm2d, 3), f("b", 3, "h", "w"), b=1, h=5, w=6, out="b, 3, h, w"),
     program("group_norm", seeded(nn.GroupNorm, 2, 4), f("b", 4, "h", "w"), b=1, h=5, w=6, out="b, 4, h, w"),
     program("instance_norm", seeded(nn.InstanceNorm2d, 3, affine=True), f("b", 3, "h", "w"), b=1, h=5, w=6, low={"h": 2, "w": 2}, out="b, 3, h, w"),

@@ -81,3 +81,15 @@ def test_shortcuts_leave_the_models_state_alone():
     model = Counting()
     messages(model, torch.randn(4, 5))
     assert float(model.count) == 0
+
+
+def test_other_results_for_large_inputs_are_told_too():
+    class Bounded(torch.nn.Module):
+        def forward(self, x):
+            n = x.shape[0]
+            if n == 1:
+                return (x.unsqueeze(0) * 2).sum(0)
+            return x * 2 if n * n < 90 else x * 3
+
+    _, said = messages(Bounded(), torch.randn(4, 5))
+    assert any("may be right only at n=4" in text for text in said)

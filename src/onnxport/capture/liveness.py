@@ -35,7 +35,7 @@ _ALL = sys.maxsize
 # Arguments of operators that are ints, but no sizes.
 _NO_SIZES = frozenset(
     {"dim", "dims", "dim0", "dim1", "dim2", "start_dim", "end_dim", "axis", "source", "destination", "dtype", "layout",
-     "memory_format", "reduction", "mode", "padding_mode", "interpolation_mode", "groups", "ord", "padding_idx"}
+     "memory_format", "reduction", "mode", "padding_mode", "interpolation_mode", "ord", "padding_idx"}
 )  # fmt: skip
 # Small sizes at which the program is run, if it is another one there.
 _AROUND = 5
@@ -166,6 +166,10 @@ def thaw(program: Program, sizes: Sizes, reruns: Reruns) -> Report:
     )
     if only_ifs and trials.agree(_around(sizes, conversions)):
         return Report(stuck, failure=trials.failure)
+    if only_ifs:
+        beyond = trials.at(_doubled(sizes))
+        if beyond is not None and not beyond.same:
+            made, only_ifs = [*made, beyond], False
     thawing = _Thawing(program, sizes, trials, made)
     frozen = thawing.run()
     labels = trials.guilty(different[0]) if frozen else ()
@@ -203,8 +207,13 @@ def _crossing(sizes: Sizes) -> Iterator[dict[str, int]]:
     yield {label: max(size // 2, 1) for label, size in sizes.items()}
 
 
+def _doubled(sizes: Sizes) -> dict[str, int]:
+    return {label: 2 * size + 3 for label, size in sizes.items()}
+
+
 def _around(sizes: Sizes, conversions: Sequence[Conversion]) -> Iterator[dict[str, int]]:
-    """Sizes on both sides of what sizes were compared with: all of them, and each alone."""
+    """Sizes on both sides of what sizes were compared with, all of them and each alone; and large ones."""
+    yield _doubled(sizes)
     limit = max(sizes.values())
     bounds = {2 if c.threshold is None else c.threshold for c in conversions}
     near = {bound + step for bound in bounds if 1 < bound <= limit for step in (-1, 0, 1)}
@@ -339,7 +348,7 @@ class _Thawing:
 
     def _longer(self) -> list[_Trial]:
         """A trace with more iterations, where all there are have fewer: a single one isn't recognised."""
-        longer = self.trials.at({label: 2 * size + 3 for label, size in self.sizes.items()})
+        longer = self.trials.at(_doubled(self.sizes))
         return [] if longer is None or longer.same else [longer]
 
     def _is_smaller(self, trial: _Trial) -> bool:

@@ -19,7 +19,10 @@ Step = Callable[..., Sequence[Tensor]]
 
 
 def loop(g: Builder, count: Size, state: Sequence[Tensor], step: Step) -> list[Tensor]:
-    """The state after `count` times `state = step(i, *state)`; dtypes and sizes stay what they are."""
+    """The state after `count` times `state = step(i, *state)`; dtypes and sizes stay what they are.
+
+    What `step` returns behind the state comes out of all steps, stacked along a new first axis.
+    """
     first = [g.value(x) for x in state]
     trip = g.value(g.size(count))
     with g.body() as scope:
@@ -30,6 +33,7 @@ def loop(g: Builder, count: Size, state: Sequence[Tensor], step: Step) -> list[T
         ends = [_copied(scope.nodes, v) for v in (_value(proceed), *[g.value(x) for x in after])]
         body = ir.Graph(scope.inputs, ends, nodes=prune(scope.nodes, ends), name="body")
     results = [_arriving(g, x.dtype, x.shape) for x in state]
+    results += [_arriving(g, x.dtype, (count, *x.shape)) for x in after[len(state) :]]
     node = ir.Node("", "Loop", [trip, None, *first], [ir.AttrGraph("body", body)], outputs=[_value(x) for x in results])
     g.scope.nodes.append(node)
     if g.origin is not None:

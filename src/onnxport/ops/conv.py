@@ -34,7 +34,7 @@ def conv(
     stride: Any,
     padding: Any,
     dilation: Any,
-    groups: int,
+    groups: Size,
 ) -> Tensor:
     """conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] padding=0,
     SymInt[2] dilation=1, SymInt groups=1) -> Tensor"""
@@ -59,10 +59,11 @@ def convolve(
     strides: list[int],
     pads: list[int],
     dilations: list[int],
-    groups: int,
+    groups: Size,
 ) -> Tensor:
-    """Conv; in dtypes that it has no kernels for, a product of windows and weights."""
-    if has_kernels(x):
+    """Conv; in dtypes that it has no kernels for, and for a number of groups that is known only at run time, a product of
+    windows and weights."""
+    if has_kernels(x) and isinstance(groups, int):
         return g.op(
             "Conv", x, weight, bias, strides=strides, pads=pads, dilations=dilations, group=groups,
             kernel_shape=_kernel_shape(weight),
@@ -84,14 +85,14 @@ def _convolve_by_windows(
     strides: list[int],
     pads: list[int],
     dilations: list[int],
-    groups: int,
+    groups: Size,
 ) -> Tensor:
     count = len(strides)
     x = g.pad(x, [0, 0, *pads[:count], 0, 0, *pads[count:]])
-    batch, channels, *spatial = x.shape
+    batch, _, *spatial = x.shape
     kernel = _static_kernel(weight)
     places = [(s - d * (k - 1) - 1) // t + 1 for s, k, d, t in zip(spatial, kernel, dilations, strides)]
-    depth = channels // groups * product(kernel)
+    depth = weight.shape[1] * product(kernel)
     out = weight.shape[0]
     columns = g.windows(x, kernel, places, strides, dilations)
     columns = g.reshape(columns, [batch, groups, depth, product(places)])
@@ -116,7 +117,7 @@ def conv_transpose(
     stride: Any,
     padding: Any,
     output_padding: Any,
-    groups: int,
+    groups: Size,
     dilation: Any,
 ) -> Tensor:
     """conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] padding=0,
@@ -139,7 +140,7 @@ def _transposed(
     padding: list[int],
     extra: list[int],
     dilations: list[int],
-    groups: int,
+    groups: Size,
 ) -> Tensor:
     """ConvTranspose; where runtimes can't, a convolution of the input spread out by the strides."""
     if has_kernels(x) and all(e < s for e, s in zip(extra, strides)):
@@ -187,7 +188,7 @@ def convolution(
     dilation: Any,
     transposed: bool,
     output_padding: Any,
-    groups: int,
+    groups: Size,
     *_: Any,
 ) -> Tensor:
     """convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation,
@@ -206,7 +207,7 @@ def convolution_mode(
     stride: Any,
     padding: str,
     dilation: Any,
-    groups: int,
+    groups: Size,
 ) -> Tensor:
     """_convolution_mode(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, str padding, SymInt[] dilation,
     SymInt groups) -> Tensor"""
