@@ -94,3 +94,39 @@ def test_short_time(case, frontend, opset):
 def test_short_time_is_a_convolution():
     model = check(SHORT[3])
     assert [op for op in operators(model) if op in ("Conv", "STFT", "DFT", "MatMul")] == ["Conv"]
+
+
+FREQUENCIES = [
+    case("static", lambda x: (torch.fft.fftfreq(5) + x, torch.fft.fftfreq(6, 0.5), torch.fft.rfftfreq(7, 2.0)), f32(5)),
+    case("dynamic", lambda x: x * torch.fft.fftfreq(x.shape[0], d=0.25), f32(5), dynamic={0: {0: "n"}}),
+    case("dynamic_half", lambda x: torch.fft.rfft(x).abs() * torch.fft.rfftfreq(x.shape[-1]), f32(2, 6)),
+    case("double", lambda x: torch.fft.rfftfreq(x.shape[0], dtype=torch.float64), f32(6), dynamic={0: {0: "n"}}),
+]
+
+
+@cases(FREQUENCIES, opsets=(7, 11, LATEST))
+def test_frequencies(case, frontend, opset):
+    check(case, frontend, opset)
+
+
+HANN, COMPLEX_WINDOW = torch.hann_window(16), torch.randn(16, dtype=torch.complex64)
+
+
+def stft(x, window=HANN, **options):
+    return torch.stft(x, 16, window=window, return_complex=True, **options)
+
+
+COMPLEX_SIGNALS = [
+    case("signal", lambda x: stft(x, onesided=False), c64(2, 64), dynamic={0: {1: "t"}}),
+    case("one_signal", lambda x: stft(x, onesided=False, center=False, normalized=True), c64(64)),
+    case("window", lambda x: stft(x, COMPLEX_WINDOW), f32(2, 64)),
+    case("signal_and_window", lambda x: stft(x, COMPLEX_WINDOW), c64(2, 64)),
+    case("back", lambda x: torch.istft(stft(x, onesided=False), 16, window=HANN, return_complex=True, onesided=False), c64(2, 64)),
+    case("back_to_length", lambda x: torch.istft(stft(x, onesided=False), 16, window=HANN, return_complex=True, onesided=False, length=60), c64(64)),
+    case("whole_spectrum_of_real", lambda x: torch.istft(stft(x, onesided=False), 16, window=HANN), f32(2, 64)),
+]  # fmt: skip
+
+
+@cases(COMPLEX_SIGNALS, opsets=(11, LATEST))
+def test_complex_signals(case, frontend, opset):
+    check(case, frontend, opset)

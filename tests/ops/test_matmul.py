@@ -140,3 +140,38 @@ GROUPS = [
 @cases(GROUPS, opsets=(11, LATEST))
 def test_grouped(case, frontend, opset):
     check(case, frontend, opset)
+
+
+# onnxruntime 1.32 computes a wrong product of a transposed matrix and a vector if both are given to MatMul.
+VECTORS = [
+    case("transposed", lambda x, v: (x.T @ v, torch.mv(x.T, v), v @ x), f32(3, 4), f32(3)),
+    case("dynamic", lambda x, v: x.T @ v, f32(3, 4), f32(3), dynamic={0: {1: "n"}}),
+    case("batch", lambda x, v: (x.mT @ v, v @ x), f32(2, 3, 4), f32(3)),
+    case("through_an_activation", lambda x, v: torch.relu(x.T) @ v, f32(3, 4), f32(3)),
+    case("einsum", lambda x, v: (torch.einsum("ij,i->j", x, v), torch.einsum("bij,i->bj", x[None], v)), f32(3, 4), f32(3)),
+    case("double", lambda x, v: x.T @ v, f64(3, 4), f64(3)),
+    case("half", lambda x, v: x.T @ v, f16(3, 4), f16(3)),
+    case("weight", lambda v: torch.arange(12.0).view(3, 4).T @ v, f32(3)),
+    case("addmv", lambda x, v: torch.addmv(v[0], x.T, v), f32(3, 4), f32(3)),
+]  # fmt: skip
+
+
+@cases(VECTORS, opsets=(7, 11, LATEST))
+def test_matrix_times_vector(case, frontend, opset):
+    check(case, frontend, opset)
+
+
+BYTES = torch.randint(-100, 100, (20, 16), generator=torch.Generator().manual_seed(0)).to(torch.int8)
+SELDOM = [
+    case("int_mm", lambda x: torch._int_mm(x, x.t()), BYTES, dynamic={0: {0: "n"}}),
+    case("int8pack", torch._weight_int8pack_mm, f32(3, 16), BYTES[:5], f32(5), dynamic={0: {0: "n"}}),
+    case("relu", lambda a, x, y: torch._addmm_activation(a, x, y, alpha=2), f32(4), f32(2, 3), f32(3, 4)),
+    case("vander", lambda x: (torch.vander(x, 3), torch.vander(x, increasing=True)), f32(4)),
+    case("nuclear", lambda x: (torch.nuclear_norm(x), torch.nuclear_norm(x, dim=(1, 0), keepdim=True)), f32(3, 4)),
+    case("norm_except", lambda x: [torch.norm_except_dim(x, 2, dim) for dim in (0, 1, -1)], f32(3, 4)),
+]
+
+
+@cases(SELDOM, opsets=(9, LATEST))
+def test_seldom(case, frontend, opset):
+    check(case, frontend, opset)

@@ -1,6 +1,7 @@
 import torch
 import torch.nn.functional as F
 from tests.harness import LATEST, b8, case, cases, check, f16, f32, f64, i64
+from torch.nn.utils.rnn import pad_sequence
 
 N = {0: {0: "n"}}
 SPACE = {0: {0: "n", 2: "h", 3: "w"}}
@@ -38,4 +39,18 @@ DYNAMIC = [
 
 @cases(DYNAMIC, opsets=(12, 13, 18, LATEST))
 def test_dynamic(case, frontend, opset):
+    check(case, frontend, opset)
+
+
+ROWS = {0: {0: "n"}, 1: {0: "m"}}
+SEQUENCES = [
+    case("first", lambda x, y: pad_sequence([x, y], batch_first=True), f32(3, 4), f32(5, 4), dynamic=ROWS),
+    case("value", lambda x, y: pad_sequence([x, y], padding_value=-1.5), f32(3, 4), f32(5, 4), dynamic=ROWS),
+    case("left", lambda x, y: pad_sequence([x, y, x], padding_side="left"), i64(3), i64(5), dynamic=ROWS),
+    case("static", lambda x, y: pad_sequence([x, y], True), f32(3, 4), f32(2, 4)),
+]
+
+
+@cases(SEQUENCES, opsets=(11, LATEST))
+def test_sequences(case, frontend, opset):
     check(case, frontend, opset)

@@ -5,6 +5,8 @@ import pytest
 import torch
 from tests.harness import LATEST, case, check, export_checked, f32, feeds, operators
 
+from onnxport.errors import LoweringError
+
 OPSETS = (9, 13, 21, 22, LATEST)
 
 
@@ -46,6 +48,12 @@ DISTRIBUTIONS = {
     "normal": (lambda x: torch.normal(x + 1, x + 2), (1.0, 2.0, -20, 20)),
     "normal_mean": (lambda x: torch.normal(x + 3), (3.0, 1.0, -9, 12)),
     "exponential_": (lambda x: x.clone().exponential_(2), (0.5, 0.5, 0, 20)),
+    "geometric_": (lambda x: x.clone().geometric_(0.4), (2.5, 1.936, 1, 60)),
+    "log_normal_": (lambda x: x.clone().log_normal_(0, 0.5), (1.133, 0.604, 0, 30)),
+    "cauchy_": (lambda x: x.clone().cauchy_(1, 2).sub(1).div(2).atan(), (0.0, 0.9069, -1.571, 1.571)),
+    "random_": (lambda x: x.clone().random_(3, 7), (4.5, 1.118, 3, 6)),
+    "random_to": (lambda x: x.long().random_(2), (0.5, 0.5, 0, 1)),
+    "random_bool": (lambda x: x.bool().random_().float(), (0.5, 0.5, 0, 1)),
     "randint": (lambda x: torch.randint(3, 7, (x.shape[0], 4)), (4.5, 1.118, 3, 6)),
     "randint_high": (lambda x: torch.randint(2, (x.shape[0], 4), dtype=torch.int32), (0.5, 0.5, 0, 1)),
     "randint_like": (lambda x: torch.randint_like(x, 2), (0.5, 0.5, 0, 1)),
@@ -138,3 +146,9 @@ def test_distributions_check_their_arguments_without_a_warning():
     assert abs(numbers.mean() - 1) < 0.2
     (numbers,) = sample(lambda x: torch.distributions.Uniform(x + 5, x + 10).sample([2]), X[:, :1])
     assert 5 <= numbers.min() < numbers.max() <= 10
+
+
+@pytest.mark.parametrize("draw", [torch.poisson, torch._standard_gamma, lambda x: torch.binomial(x, x)])
+def test_draws_by_rejection_are_refused(draw):
+    with pytest.raises(LoweringError, match="make them an input"):
+        check(case("draw", draw, f32(3, low=0.1, high=0.9)))

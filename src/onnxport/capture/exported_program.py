@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -60,7 +60,7 @@ _NUMBERS: dict[Any, str] = {
 
 # Checks of what export assumed of the inputs: they compute nothing.
 _CHECKS = re.compile(
-    r"^aten::(_assert|sym_constrain_range|_check|_functional_sym|_functional_assert|_assert_tensor_metadata)"
+    r"^aten::(_assert|sym_constrain_range|_check|_functional_sym|_functional_assert|_assert_tensor_metadata|_linalg_check_errors)"
 )
 
 
@@ -86,6 +86,9 @@ class _Reader:
         for node, spec in zip(placeholders, exported.graph_signature.input_specs):
             if isinstance(spec.arg, ConstantArgument):
                 graph.operands[node] = _constant(spec.arg.value)
+                continue
+            if spec.kind is InputKind.TOKEN:  # keeps effects in order, as the list of nodes does
+                graph.operands[node] = None
                 continue
             value = graph.define(node)
             if spec.kind is InputKind.USER_INPUT:
@@ -147,6 +150,7 @@ class _Graph:
             "while_loop": self._while_loop,
             "scan": self._scan,
             "map_impl": self._map,
+            "with_effects": self._with_effects,
             "wrap_with_set_grad_enabled": lambda node: self._wrapped(node, 1),
             "wrap_with_autocast": lambda node: self._wrapped(node, 4),
         }
@@ -202,23 +206,25 @@ class _Graph:
         schema = parse(str(target._schema))
         if _CHECKS.match(schema.name):
             return
-        inputs = self._bind(schema, node)
+        inputs = self._bind(schema, node.args, node)
         if len(schema.returns) > 1:
-            examples = node.meta.get("val") or [None] * len(schema.returns)
-            outputs = [
-                Value(f"{node.name}_{i}", _type_of(e), lambda e=e: _tensor_type(e))  # type: ignore[misc]
-                for i, e in enumerate(examples)
-            ]
+            outputs = self._results(node, node.meta.get("val") or [None] * len(schema.returns))
             self.operands[node] = outputs
         else:
             outputs = [self.define(node)] if schema.returns else []
         self.add(schema.full_name, inputs, outputs, node, schema=schema)
 
-    def _bind(self, schema: Schema, node: torch.fx.Node) -> list[Operand]:
+    def _results(self, node: torch.fx.Node, examples: Sequence[Any]) -> list[Value]:
+        return [
+            Value(f"{node.name}_{i}", _type_of(e), lambda e=e: _tensor_type(e))  # type: ignore[misc]
+            for i, e in enumerate(examples)
+        ]
+
+    def _bind(self, schema: Schema, arguments: Sequence[Any], node: torch.fx.Node) -> list[Operand]:
         bound: list[Operand] = []
         for i, argument in enumerate(schema.arguments):
-            if i < len(node.args):
-                value = self.operand(node.args[i])
+            if i < len(arguments):
+                value = self.operand(arguments[i])
             elif argument.name in node.kwargs:
                 value = self.operand(node.kwargs[argument.name])
             else:
@@ -259,12 +265,18 @@ class _Graph:
         module = self.operand(node.args[skip])
         self.operands[node] = self._inline(module, [self.operand(x) for x in node.args[skip + 1 :]])
 
+    def _with_effects(self, node: torch.fx.Node) -> None:
+        """An operator that must not move: `(token, operator, *arguments) -> (token, *results)`."""
+        _, target, *arguments = node.args
+        schema = parse(str(target._schema))  # type: ignore[union-attr]
+        outputs: list[Value] = []
+        if not _CHECKS.match(schema.name):
+            outputs = self._results(node, list(_flat(node.meta["val"]))[1:] if schema.returns else [])
+            self.add(schema.full_name, self._bind(schema, arguments, node), outputs, node, schema=schema)
+        self.operands[node] = [None, *outputs]
+
     def _outputs(self, node: torch.fx.Node) -> list[Value]:
-        examples = _flat(node.meta["val"])
-        outputs = [
-            Value(f"{node.name}_{i}", _type_of(e), lambda e=e: _tensor_type(e))  # type: ignore[misc]
-            for i, e in enumerate(examples)
-        ]
+        outputs = self._results(node, list(_flat(node.meta["val"])))
         self.operands[node] = outputs
         return outputs
 

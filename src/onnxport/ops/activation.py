@@ -232,6 +232,15 @@ def rrelu(g: Builder, self: Tensor, lower: Any, upper: Any, training: bool = Fal
     return leaky_relu(g, self, (lower + upper) / 2)
 
 
+@lowering("aten::rrelu_with_noise_functional")
+def rrelu_with_noise(
+    g: Builder, self: Tensor, noise: Tensor, lower: Any, upper: Any, training: bool = False, generator: Any = None
+) -> tuple[Tensor, Tensor]:
+    """rrelu_with_noise_functional(Tensor self, Tensor noise, Scalar lower=0.125, Scalar upper=0.333,
+    bool training=False, Generator? generator=None) -> (Tensor, Tensor noise_out)"""
+    return rrelu(g, self, lower, upper, training), noise
+
+
 # -- softmax --------------------------------------------------------------------------------------
 
 

@@ -97,7 +97,7 @@ def mul(g: Builder, self: Any, other: Any) -> Tensor:
     return result
 
 
-@lowering("aten::neg", "aten::negative")
+@lowering("aten::neg", "aten::negative", "aten::_neg_view", "aten::_neg_view_copy")
 def neg(g: Builder, self: Tensor) -> Tensor:
     """neg(Tensor self) -> Tensor"""
     return g.neg(self) if self.is_float or self.dtype.is_signed else g.sub(0, self)

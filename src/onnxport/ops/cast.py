@@ -10,6 +10,7 @@ import torch
 from ..dims import Size
 from ..dtypes import from_scalar_type, to_scalar_type
 from ..lower.builder import Builder
+from ..lower.promotion import result_type
 from ..lower.registry import lowering
 from ..lower.values import Tensor
 
@@ -246,3 +247,9 @@ def promote_types(g: Builder, type1: int, type2: int) -> int:
 
 
 __all__ = ["converted"]
+
+
+@lowering("aten::result_type")
+def result_type_of(g: Builder, tensor: Any, other: Any) -> int:
+    """result_type.Tensor(Tensor tensor, Tensor other) -> ScalarType"""
+    return to_scalar_type(result_type(tensor, other))

@@ -24,13 +24,13 @@ from ..lower.values import Tensor
 # -- making and reading ---------------------------------------------------------------------------
 
 
-@lowering("aten::view_as_complex")
+@lowering("aten::view_as_complex", "aten::view_as_complex_copy")
 def view_as_complex(g: Builder, self: Tensor) -> Tensor:
     """view_as_complex(Tensor(a) self) -> Tensor(a)"""
     return of_pair(g, self)
 
 
-@complex_lowering("aten::view_as_real")
+@complex_lowering("aten::view_as_real", "aten::view_as_real_copy")
 def view_as_real(g: Builder, self: Tensor) -> Tensor:
     """view_as_real(Tensor(a) self) -> Tensor(a)"""
     return as_pair(g, self)
@@ -66,7 +66,7 @@ def imag(g: Builder, self: Tensor) -> Tensor:
     return both(g, self)[1]
 
 
-@complex_lowering("aten::conj", "aten::_conj", "aten::conj_physical", "aten::_conj_physical")
+@complex_lowering("aten::conj", "aten::_conj", "aten::conj_physical", "aten::_conj_physical", "aten::_conj_copy")
 def conj(g: Builder, self: Tensor) -> Tensor:
     """conj(Tensor(a) self) -> Tensor(a)"""
     return conjugate(g, self)
@@ -193,15 +193,15 @@ _ALIKE = {
         logical_xor logical_not eq ne isnan isclose nonzero_numpy
     """,
     "sums and products": """
-        add sub subtract rsub mul multiply div divide true_divide neg negative positive reciprocal square addcmul
+        add sub subtract rsub mul multiply div divide true_divide neg negative _neg_view _neg_view_copy positive reciprocal square addcmul
         addcdiv lerp sum mean cumsum diff trace prod cumprod sum_to_size index_add scatter_add trapezoid trapz
         cumulative_trapezoid gradient matmul mm bmm mv dot linalg_matmul addmm addbmm baddbmm addmv addr linear
         bilinear outer ger inner kron tensordot einsum vdot linalg_vecdot cov corrcoef __rpow__ linalg_multi_dot chain_matmul linalg_matrix_power
-        matrix_power cross linalg_cross linalg_vander _convolution convolution convolution_overrideable conv1d
+        matrix_power cross linalg_cross linalg_vander vander _convolution convolution convolution_overrideable conv1d
         conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
     """,
     "matrices": """
-        det linalg_det slogdet linalg_slogdet logdet linalg_lu_factor_ex _lu_with_info linalg_lu_factor linalg_lu lu_unpack
+        det linalg_det _linalg_det _linalg_slogdet slogdet linalg_slogdet logdet linalg_lu_factor_ex _lu_with_info linalg_lu_factor linalg_lu lu_unpack
         linalg_solve linalg_solve_ex _linalg_solve_ex inverse linalg_inv linalg_inv_ex linalg_lu_solve lu_solve
         linalg_solve_triangular triangular_solve cholesky linalg_cholesky linalg_cholesky_ex cholesky_solve cholesky_inverse
         linalg_qr qr linalg_cond linalg_tensorinv linalg_tensorsolve linalg_householder_product orgqr ormqr geqrf
@@ -214,7 +214,7 @@ _ALIKE = {
         special_sinc special_expit sigmoid silu tanhshrink pow float_power ldexp softsign
     """,
     "absolute values": """
-        l1_loss dist pairwise_distance renorm norm linalg_vector_norm linalg_norm linalg_matrix_norm frobenius_norm
+        l1_loss dist pairwise_distance renorm norm linalg_vector_norm linalg_norm linalg_matrix_norm nuclear_norm linalg__powsum frobenius_norm
         var std var_mean std_mean cosine_similarity mse_loss rms_norm triplet_margin_loss normalize
     """,
 }

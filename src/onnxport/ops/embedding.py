@@ -53,7 +53,7 @@ def embedding_renorm(g: Builder, self: Tensor, indices: Tensor, max_norm: float,
 # -- bags -----------------------------------------------------------------------------------------
 
 
-@lowering("aten::embedding_bag", "aten::_embedding_bag")
+@lowering("aten::embedding_bag", "aten::_embedding_bag", "aten::_embedding_bag_forward_only")
 def embedding_bag(
     g: Builder,
     weight: Tensor,

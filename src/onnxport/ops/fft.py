@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from ..dims import Size, known_le
-from ..dtypes import real_of
+from ..dtypes import from_scalar_type, real_of
 from ..errors import LoweringError
 from ..lower.builder import Builder
 from ..lower.complex import as_pair, both, join, split
@@ -283,6 +283,25 @@ def ifftshift(g: Builder, self: Tensor, dim: Any = None) -> Tensor:
 
 complex_lowering("aten::fft_fftshift")(fftshift)
 complex_lowering("aten::fft_ifftshift")(ifftshift)
+
+
+def _frequencies(g: Builder, places: Tensor, n: Size, d: float, dtype: int | None) -> Tensor:
+    """Whole numbers over n d, the length of the signal."""
+    kind = torch.get_default_dtype() if dtype is None else from_scalar_type(dtype)
+    return g.div(g.cast(places, kind), g.mul(g.cast(g.size(n), kind), d))
+
+
+@lowering("aten::fft_fftfreq")
+def fftfreq(g: Builder, n: Size, d: float = 1.0, dtype: int | None = None, *_: Any) -> Tensor:
+    """fft_fftfreq(int n, float d=1., *, ScalarType? dtype=None, Layout? layout=None, ...) -> Tensor"""
+    places, positive = g.range(0, n), g.size((n + 1) // 2)
+    return _frequencies(g, g.where(g.less(places, positive), places, g.sub(places, g.size(n))), n, d, dtype)
+
+
+@lowering("aten::fft_rfftfreq")
+def rfftfreq(g: Builder, n: Size, d: float = 1.0, dtype: int | None = None, *_: Any) -> Tensor:
+    """fft_rfftfreq(int n, float d=1., *, ScalarType? dtype=None, Layout? layout=None, ...) -> Tensor"""
+    return _frequencies(g, g.range(0, n // 2 + 1), n, d, dtype)
 
 
 # -- short-time transforms ------------------------------------------------------------------------

@@ -376,6 +376,30 @@ def triangular_solve(
     return solution, g.expand(A, [*lead, *A.shape[-2:]])
 
 
+# The forms with what the backward pass needs.
+
+
+@lowering("aten::_linalg_det")
+def linalg_det_with_factors(g: Builder, A: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)"""
+    return det(g, A), *lu_factor(g, A)
+
+
+@lowering("aten::_linalg_slogdet")
+def linalg_slogdet_with_factors(g: Builder, A: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)"""
+    return *slogdet(g, A), *lu_factor(g, A)
+
+
+@lowering("aten::_linalg_solve_ex")
+def linalg_solve_with_factors(
+    g: Builder, A: Tensor, B: Tensor, left: bool = True, check_errors: bool = False
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False)
+    -> (Tensor result, Tensor LU, Tensor pivots, Tensor info)"""
+    return linalg_solve(g, A, B, left), *lu_factor_ex(g, A)
+
+
 # -- Cholesky ---------------------------------------------------------------------------------------
 
 
@@ -525,3 +549,10 @@ def linalg_vander(g: Builder, x: Tensor, N: Any = None) -> Tensor:
     for _ in range(count - 1):
         powers.append(g.mul(powers[-1], x))
     return g.concat([g.unsqueeze(p, [-1]) for p in powers], x.rank)
+
+
+@lowering("aten::vander")
+def vander(g: Builder, x: Tensor, N: Size | None = None, increasing: bool = False) -> Tensor:
+    """vander(Tensor x, int? N=None, bool increasing=False) -> Tensor"""
+    powers = linalg_vander(g, x, N)
+    return powers if increasing else g.flip(powers, powers.rank - 1)

@@ -15,6 +15,7 @@ from ..lower.builder import Builder
 from ..lower.complex import conjugate
 from ..lower.registry import lowering
 from ..lower.values import Tensor
+from .activation import gelu
 from .linalg import inverse
 
 
@@ -325,3 +326,27 @@ def _unsqueezed(g: Builder, a: Tensor, b: Tensor) -> Tensor:
 
 def _in_dtype(g: Builder, x: Tensor, out_dtype: int | None) -> Tensor:
     return x if out_dtype is None else g.cast(x, from_scalar_type(out_dtype))
+
+
+@lowering("aten::_int_mm")
+def int_mm(g: Builder, self: Tensor, mat2: Tensor) -> Tensor:
+    """_int_mm(Tensor self, Tensor mat2) -> Tensor"""
+    if g.opset >= 10:
+        return g.op("MatMulInteger", self, mat2)
+    return g.matmul(g.cast(self, torch.int32), g.cast(mat2, torch.int32))
+
+
+@lowering("aten::_weight_int8pack_mm")
+def weight_int8pack_mm(g: Builder, self: Tensor, mat2: Tensor, scales: Tensor) -> Tensor:
+    """_weight_int8pack_mm(Tensor self, Tensor mat2, Tensor scales) -> Tensor"""
+    return g.mul(g.matmul(self, g.swap(g.cast(mat2, self.dtype), 0, 1)), scales)
+
+
+@lowering("aten::_addmm_activation")
+def addmm_activation(
+    g: Builder, self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False
+) -> Tensor:
+    """_addmm_activation(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, bool use_gelu=False)
+    -> Tensor"""
+    result = addmm(g, self, mat1, mat2, beta, alpha)
+    return gelu(g, result, "tanh") if use_gelu else g.relu(result)

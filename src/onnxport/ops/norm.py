@@ -12,6 +12,7 @@ from ..lower.builder import Builder
 from ..lower.registry import lowering
 from ..lower.values import Tensor
 from .conv import has_kernels
+from .reduction import vector_norm
 
 
 def _affine(g: Builder, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
@@ -162,6 +163,22 @@ def batch_norm_no_update(g: Builder, *arguments: Any) -> tuple[Tensor, ...]:
     return *native_batch_norm(g, *given), g.full([0], 0, torch.uint8)
 
 
+@lowering("aten::_native_batch_norm_legit_functional")
+def native_batch_norm_functional(g: Builder, *arguments: Any) -> tuple[Tensor, ...]:
+    """_native_batch_norm_legit_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean,
+    Tensor running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor, Tensor)"""
+    mean, var, *results = native_batch_norm_legit(g, *arguments)
+    return *results, mean, var
+
+
+@lowering("aten::_batch_norm_with_update_functional")
+def batch_norm_with_update_functional(g: Builder, *arguments: Any) -> tuple[Tensor, ...]:
+    """_batch_norm_with_update_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean,
+    Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)"""
+    mean, var, *results = batch_norm_with_update(g, *arguments)
+    return *results, mean, var
+
+
 # -- over channels and groups -----------------------------------------------------------------------
 
 
@@ -305,3 +322,11 @@ def weight_norm_interface(g: Builder, v: Tensor, scale: Tensor, dim: int = 0) ->
 def weight_norm(g: Builder, v: Tensor, scale: Tensor, dim: int = 0) -> Tensor:
     """_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor"""
     return weight_norm_interface(g, v, scale, dim)[0]
+
+
+@lowering("aten::norm_except_dim")
+def norm_except_dim(g: Builder, v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
+    """norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor"""
+    if dim == -1:
+        return vector_norm(g, v, pow)
+    return vector_norm(g, v, pow, [i for i in range(v.rank) if i != dim % v.rank], True)

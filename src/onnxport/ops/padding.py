@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
-from ..dims import Size
+from ..dims import Size, maximum
 from ..errors import LoweringError
 from ..lower.builder import Builder
 from ..lower.registry import lowering
@@ -111,3 +112,25 @@ def replication_pad(g: Builder, self: Tensor, padding: list[Size]) -> Tensor:
 
 
 __all__ = ["in_onnx_order", "pad"]
+
+
+@lowering("aten::pad_sequence")
+def pad_sequence(
+    g: Builder,
+    sequences: list[Tensor],
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    padding_side: str = "right",
+) -> Tensor:
+    """pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0.0, str padding_side="right")
+    -> Tensor"""
+    lengths = [x.shape[0] for x in sequences]
+    longest = functools.reduce(maximum, lengths)
+    rows = []
+    for x, length in zip(sequences, lengths):
+        pads: list[Size] = [0] * (2 * x.rank)
+        pads[x.rank if padding_side == "right" else 0] = longest - length
+        row = g.pad(x, pads, "constant", padding_value)
+        row.dims = (longest, *x.shape[1:])
+        rows.append(g.unsqueeze(row, [0 if batch_first else 1]))
+    return g.concat(rows, 0 if batch_first else 1)

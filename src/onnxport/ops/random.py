@@ -224,6 +224,66 @@ def _gumbel(g: Builder, size: list[Size], dtype: torch.dtype) -> Tensor:
     return g.neg(g.op("Log", g.add(inner, tiny)))
 
 
+@lowering("aten::geometric")
+def geometric(g: Builder, self: Tensor, p: float, generator: Any = None) -> Tensor:
+    """geometric(Tensor self, float p, *, Generator? generator=None) -> Tensor"""
+    if p == 1:
+        return g.full(self.shape, 1, self.dtype)
+    drawn = g.log(g.sub(1.0, uniform(g, list(self.shape), torch.float64)))
+    return g.cast(g.add(g.floor(g.div(drawn, math.log1p(-p))), 1), self.dtype)
+
+
+@lowering("aten::cauchy")
+def cauchy(g: Builder, self: Tensor, median: float = 0.0, sigma: float = 1.0, generator: Any = None) -> Tensor:
+    """cauchy(Tensor self, float median=0., float sigma=1., *, Generator? generator=None) -> Tensor"""
+    angle = g.mul(g.sub(uniform(g, list(self.shape), torch.float64), 0.5), math.pi)
+    return g.cast(g.add(g.mul(g.tan(angle), sigma), median), self.dtype)
+
+
+@lowering("aten::log_normal")
+def log_normal(g: Builder, self: Tensor, mean: float = 1.0, std: float = 2.0, generator: Any = None) -> Tensor:
+    """log_normal(Tensor self, float mean=1., float std=2., *, Generator? generator=None) -> Tensor"""
+    return g.exp(_scaled(g, normal(g, list(self.shape), self.dtype), mean, std))
+
+
+@lowering("aten::random.from")
+def random_from(g: Builder, self: Tensor, low: Size, high: Size | None, generator: Any = None) -> Tensor:
+    """random.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor"""
+    return integers(g, low, _whole_limit(self.dtype) if high is None else high, list(self.shape), self.dtype)
+
+
+@lowering("aten::random.to")
+def random_to(g: Builder, self: Tensor, to: Size, generator: Any = None) -> Tensor:
+    """random.to(Tensor self, int to, *, Generator? generator=None) -> Tensor"""
+    return integers(g, 0, to, list(self.shape), self.dtype)
+
+
+@lowering("aten::random")
+def random(g: Builder, self: Tensor, generator: Any = None) -> Tensor:
+    """random(Tensor self, *, Generator? generator=None) -> Tensor"""
+    return integers(g, 0, _whole_limit(self.dtype), list(self.shape), self.dtype)
+
+
+def _whole_limit(dtype: torch.dtype) -> int:
+    """One more than the largest number drawn for this type: of floats, up to where all whole numbers have a form."""
+    if dtype.is_floating_point:
+        return int(2 / torch.finfo(dtype).eps) + 1
+    return 2 if dtype == torch.bool else min(torch.iinfo(dtype).max, (1 << 53) - 1) + 1
+
+
+def _not_drawn(name: str) -> None:
+    def refuse(g: Builder, *_: Any) -> Any:
+        raise LoweringError(
+            f"{name} draws by rejection, which ONNX has no form of; draw the numbers outside and make them an input"
+        )
+
+    lowering(f"aten::{name}")(refuse)
+
+
+for _name in ("poisson", "binomial", "_standard_gamma", "_sample_dirichlet"):
+    _not_drawn(_name)
+
+
 # -- dropout --------------------------------------------------------------------------------------
 
 

@@ -359,3 +359,25 @@ def linalg_norm(
     if ord is not None and (len(axes) if axes is not None else self.rank) == 2:
         return linalg_matrix_norm(g, self, ord, axes or [0, 1], keepdim, dtype)
     return linalg_vector_norm(g, self, ord, dim, keepdim, dtype)
+
+
+@lowering("aten::nuclear_norm")
+def nuclear_norm(g: Builder, self: Tensor, keepdim: bool = False) -> Tensor:
+    """nuclear_norm(Tensor self, bool keepdim=False) -> Tensor"""
+    return linalg_matrix_norm(g, self, "nuc", (-2, -1), keepdim)
+
+
+@lowering("aten::nuclear_norm.dim")
+def nuclear_norm_dim(g: Builder, self: Tensor, dim: Sequence[int], keepdim: bool = False) -> Tensor:
+    """nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor"""
+    return linalg_matrix_norm(g, self, "nuc", dim, keepdim)
+
+
+@lowering("aten::linalg__powsum")
+def linalg_powsum(
+    g: Builder, self: Tensor, ord: Any = 2, dim: Dims = None, keepdim: bool = False, dtype: int | None = None
+) -> Tensor:
+    """linalg__powsum(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)
+    -> Tensor"""
+    x = self if dtype is None else g.cast(self, from_scalar_type(dtype))
+    return g.reduce("ReduceSum", g.pow(g.abs(x), ord), reduced_axes(x, dim), keepdim)
