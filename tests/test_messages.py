@@ -181,7 +181,7 @@ def test_warnings_point_at_the_call_of_export():
         onnxport.export(Scale(), SCALED, dynamic_axes={"y": {0: "batch"}})
     assert [w.filename for w in caught] == [__file__]
     with pytest.warns(errors.OnnxExporterWarning, match="one label is one size") as caught:
-        onnxport.export(Scale(), SCALED, dynamic_axes={"x": {0: "n", 1: "n"}})
+        onnxport.export(Scale(), (torch.ones(2, 3), torch.ones(1)), dynamic_axes={"x": {0: "n", 1: "n"}})
     assert [w.filename for w in caught] == [__file__]
 
 

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import onnxport
-from onnxport.capture import trace
+from onnxport.capture import reruns, trace
 from onnxport.capture.comparison import same_text
 from onnxport.errors import OnnxExporterWarning
 
@@ -166,3 +166,20 @@ def test_a_model_that_keeps_all_sizes_is_traced_once(monkeypatch):
 def test_a_size_that_is_written_down_is_reported(model):
     with pytest.warns(OnnxExporterWarning, match="runs at no other sizes than n=2"):
         onnxport.export(model, torch.randn(2, 3, 16, 16), None, input_names=["x"], dynamic_axes={"x": {0: "n", 2: "h"}})
+
+
+def tied(x, y, *maps):
+    """Axes that are equal in ways that their labels don't say."""
+    x = x.reshape(y.shape) + y
+    return [x.sum() + level.flatten(1).sum(1) for level in maps]
+
+
+def test_axes_that_are_tied_are_not_reported_and_cost_little(recwarn, monkeypatch):
+    runs, run = [], reruns.Reruns.run
+    monkeypatch.setattr(reruns.Reruns, "run", lambda self, sizes: runs.append(sizes) or run(self, sizes))
+    maps = [torch.randn(2, 3, 2**i, 2**i) for i in range(1, 5)]
+    names = ["x", "y", *(f"maps.{i}" for i in range(4))]
+    axes = {name: {0: f"{name}_0", 1: f"{name}_1"} for name in names}
+    onnxport.export(tied, (torch.randn(4, 3), torch.randn(4, 3), *maps), input_names=names, dynamic_axes=axes)
+    assert not [w for w in recwarn if "no other sizes" in str(w.message)]
+    assert len(runs) < 100

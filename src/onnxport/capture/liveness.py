@@ -23,11 +23,13 @@ import torch
 
 from ..program import Location, Node, Program, Value
 from ..program.ir import Block, Conversion
+from . import trial_sizes
 from .comparison import Difference, Site, compare, same_text, takes_pieces
 from .expressions import Expression, candidates, integer, separating_size
 from .graph import INNER
 from .rolled import roll
 from .sums import keeping_sum
+from .trial_sizes import Sizes
 
 # Traces at further sizes that are made to tell expressions apart.
 _TRIALS = 6
@@ -37,11 +39,12 @@ _NO_SIZES = frozenset(
     {"dim", "dims", "dim0", "dim1", "dim2", "start_dim", "end_dim", "axis", "source", "destination", "dtype", "layout",
      "memory_format", "reduction", "mode", "padding_mode", "interpolation_mode", "ord", "padding_idx"}
 )  # fmt: skip
-# Small sizes at which the program is run, if it is another one there.
-_AROUND = 5
-# A program that compares sizes with a number is tried beyond it, up to so many times the example's size.
-_GROWTH = 8
-_COST = 32  # times the example's run, in all: convolutions and attention at large sizes take minutes
+# Other runs whose program may be the more general one.
+_ELSEWHERE = 2
+# A model with very many dynamic axes is run at no more than so many choices of those that are changed, ...
+_GROUPS = 24
+# ... and of no more than so many it is told which are frozen.
+_GUILTY = 8
 
 
 class Recording(Protocol):
@@ -52,9 +55,6 @@ class Recording(Protocol):
 
     @property
     def read(self) -> Callable[[], Program]: ...
-
-
-Sizes = Mapping[str, int]
 
 
 class Reruns(Protocol):
@@ -139,88 +139,65 @@ def thaw(program: Program, sizes: Sizes, reruns: Reruns) -> Report:
         sizes: the example sizes by label.
         reruns: the model at other sizes.
     """
+    report, others = _thaw(program, sizes, reruns)
+    for trial in others if report.frozen else ():
+        elsewhere = dataclasses.replace(trial.recording.read(), conversions=program.conversions)
+        again, _ = _thaw(elsewhere, trial.sizes, reruns)
+        tried = [dict(sizes), *(other.sizes for other in others), trial_sizes.doubled(sizes)]
+        if not again.frozen and _Trials(elsewhere, sizes, reruns).agree(tried):
+            _adopt(program, elsewhere)
+            return again
+    return report
+
+
+def _adopt(program: Program, other: Program) -> None:
+    """Take a program of other sizes, where an `if` took its general branch: what pads by nothing stands for not padding."""
+    program.block, program.weights, program.state = other.block, other.weights, other.state
+    program.keep_alive = other.keep_alive
+    for mine, theirs in zip(program.inputs, other.inputs):
+        mine.value = theirs.value
+
+
+def _thaw(program: Program, sizes: Sizes, reruns: Reruns) -> tuple[Report, list[_Trial]]:
+    """See `thaw`; and runs in which other operations ran."""
     conversions = program.conversions or []
     trials = _Trials(program, sizes, reruns)
     if program.keeps_sizes:  # that it runs at all is enough
-        larger = next(filter(trials.runs, _grown(sizes, conversions)), None)
+        larger = next(filter(trials.runs, trial_sizes.grown(sizes, conversions)), None)
         if larger is not None:
-            _, stuck = trials.alone(larger)
-            return Report(stuck, failure=trials.failure)
-    grown = trials.first(_grown(sizes, conversions))
+            _, stuck = trials.others(larger)
+            return Report(stuck, failure=trials.failure), []
+    grown = trials.first(trial_sizes.grown(sizes, conversions))
     if grown is None:  # sizes of 1 show little: they are broadcast
-        crossed = trials.first(_shrunk(sizes))
+        crossed = trials.first(trial_sizes.shrunk(sizes))
     elif grown.same and (conversions or takes_pieces(program.keep_alive, grown.recording.graph)):
-        crossed = trials.first(_crossing(sizes))
+        crossed = trials.first(trial_sizes.crossing(sizes))
     else:
         crossed = None
     if grown is None and crossed is None:
-        return Report(tuple(sizes), failure=trials.failure)
+        return Report(tuple(sizes), failure=trials.failure), []
     first = grown or crossed
-    alone, stuck = trials.alone(first.sizes) if first else ([], ())
+    alone, stuck = trials.others(first.sizes) if first else ([], ())
     made = [trial for trial in (grown, crossed, *map(trials.at, alone)) if trial is not None]
     different = [trial for trial in made if not trial.same]
     if not different:
-        return Report(stuck, failure=trials.failure)
+        return Report(stuck, failure=trials.failure), []
     only_ifs = (
         different[0] is crossed and grown is not None and all(c.decides for c in conversions) and bool(conversions)
     )
-    if only_ifs and trials.agree(_around(sizes, conversions)):
-        return Report(stuck, failure=trials.failure)
+    if only_ifs and trials.agree(trial_sizes.around(sizes, conversions)):
+        return Report(stuck, failure=trials.failure), []
     if only_ifs:
-        beyond = trials.at(_doubled(sizes))
+        beyond = trials.at(trial_sizes.doubled(sizes))
         if beyond is not None and not beyond.same:
             made, only_ifs = [*made, beyond], False
     thawing = _Thawing(program, sizes, trials, made)
     frozen = thawing.run()
     labels = trials.guilty(different[0]) if frozen else ()
     small = _listed(different[0].sizes) if only_ifs else thawing.small
-    return Report(stuck, labels, tuple(frozen), tuple(conversions), small, trials.failure)
-
-
-def _grown(sizes: Sizes, conversions: Sequence[Conversion]) -> Iterator[dict[str, int]]:
-    """Larger sizes to try: beyond what they were compared with, of another parity each; else whole multiples."""
-    limit = max(sizes.values(), default=0) * _GROWTH + 64
-    beyond = max([c.threshold for c in conversions if c.threshold is not None and c.threshold <= limit], default=0)
-    steps = {label: 1 + 2 * i + (size <= 1) * (i + 1) for i, (label, size) in enumerate(sizes.items())}
-    if beyond >= min(sizes.values()):
-        larger = {label: max(size, beyond) + steps[label] for label, size in sizes.items()}
-        if math.prod(larger[label] / max(size, 1) for label, size in sizes.items()) <= _COST:
-            yield larger
-    yield {label: size + steps[label] for label, size in sizes.items()}
-    yield {label: size + 1 for label, size in sizes.items()}
-    yield {label: size * 2 for label, size in sizes.items()}
-    yield {label: size + (size > 1) for label, size in sizes.items()}  # what is broadcast stays 1
-    for label, size in sizes.items():
-        yield {**sizes, label: size + 1}
-
-
-def _shrunk(sizes: Sizes) -> Iterator[dict[str, int]]:
-    """Smaller sizes to try of a model that can't take larger ones."""
-    yield {label: max(size // 2, min(size, 2)) for label, size in sizes.items()}
-    yield {label: max(size - 1, min(size, 2)) for label, size in sizes.items()}
-
-
-def _crossing(sizes: Sizes) -> Iterator[dict[str, int]]:
-    """Small sizes to try, where the program compared a size with a number."""
-    for small in (1, 2):
-        yield dict.fromkeys(sizes, small)
-    yield {label: max(size // 2, 1) for label, size in sizes.items()}
-
-
-def _doubled(sizes: Sizes) -> dict[str, int]:
-    return {label: 2 * size + 3 for label, size in sizes.items()}
-
-
-def _around(sizes: Sizes, conversions: Sequence[Conversion]) -> Iterator[dict[str, int]]:
-    """Sizes on both sides of what sizes were compared with, all of them and each alone; and large ones."""
-    yield _doubled(sizes)
-    limit = max(sizes.values())
-    bounds = {2 if c.threshold is None else c.threshold for c in conversions}
-    near = {bound + step for bound in bounds if 1 < bound <= limit for step in (-1, 0, 1)}
-    for small in sorted({1, *near})[:_AROUND]:
-        yield dict.fromkeys(sizes, small)
-        for label in sizes:
-            yield {**sizes, label: small}
+    report = Report(stuck, labels, tuple(frozen), tuple(conversions), small, trials.failure)
+    others = [trial for trial in made if not trial.same] if thawing.breaks or thawing.few else []
+    return report, others[:_ELSEWHERE]
 
 
 @dataclasses.dataclass(slots=True)
@@ -255,19 +232,30 @@ class _Trials:
             return False
         return True
 
-    def alone(self, tried: Sizes) -> tuple[list[dict[str, int]], tuple[str, ...]]:
-        """Sizes at which the model runs with one of the labels changed that `tried` left as they were; and those labels
-        which can't be changed."""
-        found, stuck, self.failure = [], [], ""
-        for label, size in self.sizes.items():
-            if tried[label] == size:
-                others = [size + 1, size * 2, size // 2, size * 3, *self.sizes.values()]
-                at = next(filter(self.runs, ({**self.sizes, label: n} for n in others if n not in (0, size))), None)
-                if at is None:
-                    stuck.append(label)
-                else:
+    def others(self, tried: Sizes) -> tuple[list[dict[str, int]], tuple[str, ...]]:
+        """Sizes at which the model runs with labels changed that `tried` left as they were; and labels which can't be
+        changed, alone or with those of their size."""
+        left = [label for label, size in self.sizes.items() if tried[label] == size]
+        found: list[dict[str, int]] = []
+        self.failure = ""
+        alike = [[other for other in left if self.sizes[other] == self.sizes[label]] for label in left]
+        groups = [left, *alike, *([label] for label in left)]
+        for group in dict.fromkeys(map(tuple, groups[:_GROUPS])):
+            if set(group) <= set(left):
+                at = next(filter(self.runs, self._changed(group)), None)
+                if at is not None:
                     found.append(at)
-        return found, tuple(stuck)
+                    left = [label for label in left if label not in group]
+        return found, tuple(left) if len(groups) <= _GROUPS else ()
+
+    def _changed(self, group: Sequence[str]) -> Iterator[dict[str, int]]:
+        """The sizes with those of a group changed, among others to what sizes outside of it are."""
+        yield {**self.sizes, **{label: self.sizes[label] + 1 for label in group}}
+        yield {**self.sizes, **{label: self.sizes[label] * 2 for label in group}}
+        yield {**self.sizes, **{label: (self.sizes[label] + 1) // 2 for label in group}}
+        if len(group) == 1:
+            for size in sorted(set(self.sizes.values()) - {self.sizes[group[0]], 0})[:3]:
+                yield {**self.sizes, group[0]: size}
 
     def at(self, sizes: dict[str, int], *, other_values: bool = False) -> _Trial | None:
         sizes = keeping_sum(self.sizes, sizes)
@@ -301,8 +289,10 @@ class _Trials:
         return True
 
     def guilty(self, different: _Trial) -> tuple[str, ...]:
-        """The labels which change the program when they alone change; all if that can't be told."""
-        found = []
+        """The labels which change the program when they alone change; all if that can't be told, or takes too long."""
+        found: list[str] = []
+        if len(self.sizes) > _GUILTY:
+            return tuple(self.sizes)
         for label, size in self.sizes.items():
             options = ({**self.sizes, label: n} for n in (different.sizes[label], size + 1, size * 2))
             trial = self.first(options) if len(self.sizes) > 1 else None
@@ -348,7 +338,7 @@ class _Thawing:
 
     def _longer(self) -> list[_Trial]:
         """A trace with more iterations, where all there are have fewer: a single one isn't recognised."""
-        longer = self.trials.at(_doubled(self.sizes))
+        longer = self.trials.at(trial_sizes.doubled(self.sizes))
         return [] if longer is None or longer.same else [longer]
 
     def _is_smaller(self, trial: _Trial) -> bool:
