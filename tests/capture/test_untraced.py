@@ -105,6 +105,18 @@ def test_data_of_other_sizes_is_refused():
         onnxport.export(program, (torch.ones(3, 4),), None)
 
 
+@pytest.mark.parametrize("resize", [lambda x: x.resize_(4, 3), lambda x: x.resize_([12]), lambda x: x.resize_as_(x.T)])
+def test_resizing_is_refused(resize):
+    with pytest.raises(LoweringError, match=r"resize_ of a tensor of sizes \[3, 4\] .* use reshape"):
+        onnxport.export(lambda x: resize(x + 1), (torch.ones(3, 4),), None)
+
+
+def test_resizing_to_the_same_sizes_is_nothing():
+    x = torch.randn(3, 4)
+    result = onnxport.export(lambda x: (x + 1).resize_(3, 4) * (x + 2).resize_as_(x), (x,), None)
+    torch.testing.assert_close(result(x), (x + 1) * (x + 2))
+
+
 @pytest.mark.parametrize(
     ("what", "program"),
     [

@@ -201,6 +201,22 @@ def _set_data(tensor: torch.Tensor, value: torch.Tensor) -> None:
     tensor.detach().copy_(value)
 
 
+def _resize(tensor: torch.Tensor, *size: Any, **kwargs: Any) -> torch.Tensor:
+    """`x.resize_()` changes what all names for x mean, which the tracer loses track of."""
+    given = size[0] if len(size) == 1 and not isinstance(size[0], (int, torch.Tensor)) else size
+    wanted, old = [int(n) for n in kwargs.get("size", given)], [int(n) for n in tensor.shape]
+    if wanted != old:
+        raise LoweringError(
+            f"resize_ of a tensor of sizes {old} to {wanted} can't be recorded; use reshape(), or a new tensor, under "
+            "a name of its own"
+        )
+    return tensor
+
+
+def _resize_as(tensor: torch.Tensor, the_template: torch.Tensor, **_: Any) -> torch.Tensor:
+    return _resize(tensor, *the_template.shape)
+
+
 def _copied(tensor: torch.Tensor, memo: dict[int, Any]) -> torch.Tensor:
     """`copy.deepcopy(x)` copies memory, which the tracer doesn't see."""
     return memo.setdefault(id(tensor), tensor.clone())  # type: ignore[no-any-return]
@@ -231,6 +247,8 @@ _INSTEAD: dict[Function, Function] = {
     torch.Tensor.data.__get__: torch.Tensor.detach,  # type: ignore[attr-defined]
     torch.Tensor.data.__set__: _set_data,  # type: ignore[attr-defined]
     torch.Tensor.__deepcopy__: _copied,
+    torch.Tensor.resize_: _resize,
+    torch.Tensor.resize_as_: _resize_as,
     torch.Tensor.__setitem__: _set_item,
     torch.Tensor.view: _view,
 }
