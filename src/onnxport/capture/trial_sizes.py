@@ -1,0 +1,62 @@
+"""Other sizes at which a model is tried."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+from ..program.ir import Conversion
+
+Sizes = Mapping[str, int]
+
+# Small sizes at which the program is run, if it is another one there.
+_AROUND = 5
+# A program that compares sizes with a number is tried beyond it, up to so many times the example's size.
+_GROWTH = 8
+_COST = 32  # times the example's run, in all: convolutions and attention at large sizes take minutes
+
+
+def grown(sizes: Sizes, conversions: Sequence[Conversion]) -> Iterator[dict[str, int]]:
+    """Larger sizes to try: beyond what they were compared with, of another parity each; else whole multiples."""
+    limit = max(sizes.values(), default=0) * _GROWTH + 64
+    beyond = max([c.threshold for c in conversions if c.threshold is not None and c.threshold <= limit], default=0)
+    steps = {label: 1 + 2 * i + (size <= 1) * (i + 1) for i, (label, size) in enumerate(sizes.items())}
+    if beyond >= min(sizes.values()):
+        larger = {label: max(size, beyond) + steps[label] for label, size in sizes.items()}
+        if math.prod(larger[label] / max(size, 1) for label, size in sizes.items()) <= _COST:
+            yield larger
+    yield {label: size + steps[label] for label, size in sizes.items()}
+    yield {label: size + 1 for label, size in sizes.items()}
+    yield {label: size * 2 for label, size in sizes.items()}
+    yield {label: size + (size > 1) for label, size in sizes.items()}  # what is broadcast stays 1
+    for label, size in sizes.items():
+        yield {**sizes, label: size + 1}
+
+
+def shrunk(sizes: Sizes) -> Iterator[dict[str, int]]:
+    """Smaller sizes to try of a model that can't take larger ones."""
+    yield {label: max(size // 2, min(size, 2)) for label, size in sizes.items()}
+    yield {label: max(size - 1, min(size, 2)) for label, size in sizes.items()}
+
+
+def crossing(sizes: Sizes) -> Iterator[dict[str, int]]:
+    """Small sizes to try, where the program compared a size with a number."""
+    for small in (1, 2):
+        yield dict.fromkeys(sizes, small)
+    yield {label: max(size // 2, 1) for label, size in sizes.items()}
+
+
+def doubled(sizes: Sizes) -> dict[str, int]:
+    return {label: 2 * size + 3 for label, size in sizes.items()}
+
+
+def around(sizes: Sizes, conversions: Sequence[Conversion]) -> Iterator[dict[str, int]]:
+    """Sizes on both sides of what sizes were compared with, all of them and each alone; and large ones."""
+    yield doubled(sizes)
+    limit = max(sizes.values())
+    bounds = {2 if c.threshold is None else c.threshold for c in conversions}
+    near = {bound + step for bound in bounds if 1 < bound <= limit for step in (-1, 0, 1)}
+    for small in sorted({1, *near})[:_AROUND]:
+        yield dict.fromkeys(sizes, small)
+        for label in sizes:
+            yield {**sizes, label: small}

@@ -1,0 +1,71 @@
+"""An `if` on a size one branch of which does for all sizes: padding by what may be nothing, cutting what may be all."""
+
+import warnings
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+import onnxport
+from onnxport.errors import OnnxExporterWarning
+
+
+def padded(x):
+    pad = (4 - x.shape[1] % 4) % 4
+    if pad > 0:
+        x = F.pad(x, (0, 0, 0, pad))
+    windows = x.view(x.shape[0], -1, 4, x.shape[2])
+    return windows.mean(2)
+
+
+def padded_and_cut(x):
+    length = x.shape[1]
+    pad = -length % 4
+    if pad:
+        x = F.pad(x, (0, 0, 0, pad))
+    x = x.view(x.shape[0], -1, 4, x.shape[2]).softmax(2).flatten(1, 2)
+    if pad:
+        x = x[:, :length]
+    return x
+
+
+def cut_to_a_table(x):
+    table = torch.arange(24.0).view(1, 8, 3)
+    if x.shape[1] != 8:
+        table = F.interpolate(table.transpose(1, 2), size=x.shape[1], mode="linear").transpose(1, 2)
+    return x + table
+
+
+def one_or_all(x):
+    if x.shape[1] % 2:
+        x = torch.cat([x, x[:, -1:]], 1)
+    return x
+
+
+def export(function, n):
+    class Model(torch.nn.Module):
+        def forward(self, x):
+            return function(x)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", OnnxExporterWarning)
+        result = onnxport.export(
+            Model(), (torch.randn(2, n, 3),), input_names=["x"], dynamic_axes={"x": {0: "b", 1: "n"}}, opset_version=18
+        )
+    return result, [str(w.message) for w in caught if issubclass(w.category, OnnxExporterWarning)]
+
+
+@pytest.mark.parametrize("n", [8, 7])
+@pytest.mark.parametrize("function", [padded, padded_and_cut, cut_to_a_table], ids=lambda f: f.__name__)
+def test_the_general_branch_is_taken(function, n):
+    result, said = export(function, n)
+    assert not said
+    for size in ((2, 8), (1, 5), (3, 12), (2, 3), (1, 4), (2, 17)):
+        x = torch.randn(*size, 3)
+        torch.testing.assert_close(result(x), function(x), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("n", [8, 7])
+def test_where_no_branch_does_for_all_it_is_told(n):
+    _, said = export(one_or_all, n)
+    assert any("may be" in text for text in said)
