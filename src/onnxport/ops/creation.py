@@ -15,7 +15,7 @@ from ..errors import LoweringError
 from ..lower.builder import Builder
 from ..lower.promotion import number_dtype
 from ..lower.registry import lowering
-from ..lower.values import Tensor
+from ..lower.values import Scalar, Tensor
 from .cast import converted
 
 # Sequences of up to this many elements are written into the model; longer ones are computed by it.
@@ -304,3 +304,15 @@ def eye(g: Builder, n: Size, dtype: int | None = None, *_: Any) -> Tensor:
 
 
 __all__ = ["CONSTANT_LIMIT", "constant", "dtype_or", "sequence"]
+
+
+@lowering("aten::range.step", "aten::range")
+def range_(g: Builder, start: Any, end: Any, step: Any = 1, dtype: int | None = None, *_: Any) -> Tensor:
+    """range.step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, ...) -> Tensor; with the end"""
+    kind = dtype_or(dtype)
+    whole = [v for v in (start, end, step) if isinstance(v, (int, Dim))]
+    if len(whole) == 3 and isinstance(step, int):
+        return g.range(start, end + (1 if step > 0 else -1), step, kind)
+    if any(isinstance(v, (Dim, Scalar, Tensor)) for v in (start, end, step)):
+        raise LoweringError("torch.range of numbers known only at run time; use torch.arange")
+    return constant(g, torch.range(start, end, step, dtype=kind))

@@ -124,6 +124,18 @@ def copy(ev: Evaluator, node: Node, self: Any) -> Any:
     return Cell(made, ev.depth) if ev.mutates else made
 
 
+@list_special(*[f"aten::popitem.{k}" for k in ("str", "int", "bool", "float")])
+def popitem(ev: Evaluator, node: Node, self: Any) -> Any:
+    """popitem.str(Dict(str, t)(a!) self) -> ((str, t)); TorchScript takes the first, unlike Python"""
+    held = content(self)
+    if not held:
+        raise LoweringError("popitem() of an empty dict")
+    key = next(iter(held))
+    value = held[key]
+    put(ev, self, {k: v for k, v in held.items() if k != key})
+    return key, value
+
+
 # -- objects ------------------------------------------------------------------------------------------
 
 

@@ -65,6 +65,11 @@ def _remainder(g: Builder, a: Tensor, b: Tensor) -> Tensor:
     return g.sub(a, g.mul(_floor_div(g, a, b), b))
 
 
+def _nearest_remainder(g: Builder, a: Tensor, b: Tensor) -> Tensor:
+    """What is left of a beside the multiple of b next to it."""
+    return g.sub(a, g.mul(g.round(g.div(a, b)), b))
+
+
 _binary(["aten::add"], operator.add, lambda g, a, b: g.add(a, b))
 _binary(["aten::sub"], operator.sub, lambda g, a, b: g.sub(a, b))
 _binary(["aten::mul"], operator.mul, lambda g, a, b: g.mul(a, b))
@@ -219,3 +224,33 @@ def range_length(g: Builder, lo: Size, hi: Size, step: Size) -> Size:
 def derive_index(g: Builder, index: Size, start: Size, step: Size) -> Size:
     """__derive_index(int index, int start, int step) -> int"""
     return start + index * step
+
+
+_binary(["aten::mathremainder"], math.remainder, _nearest_remainder, on_sizes=False)
+
+
+@lowering("aten::divmod.int", "aten::divmod.float", "aten::divmod.int_float", "aten::divmod.float_int")
+def divmod_(g: Builder, x: Any, y: Any) -> tuple[Any, Any]:
+    """divmod.int(int x, int y) -> (int, int)"""
+    if _known(x, y) or _whole(x, y):
+        return x // y, x % y
+    a, b = _floats(g, x, y)
+    return number_of(g, _floor_div(g, a, b)), number_of(g, _remainder(g, a, b))
+
+
+@lowering("aten::modf")
+def modf(g: Builder, a: Any) -> tuple[Any, Any]:
+    """modf(float a) -> (float, float)"""
+    if _known(a):
+        return math.modf(a)
+    (x,) = _floats(g, a)
+    whole = g.trunc(x)
+    return number_of(g, g.sub(x, whole)), number_of(g, whole)
+
+
+@lowering("aten::factorial.int")
+def factorial(g: Builder, a: Size) -> int:
+    """factorial.int(int a) -> int"""
+    if not isinstance(a, int):
+        raise LoweringError("the factorial of a number known only at run time; use torch.lgamma(n + 1).exp()")
+    return math.factorial(a)

@@ -70,3 +70,9 @@ def float_(g: Builder, a: Any) -> Number:
 
 
 __all__ = ["as_tensor", "number_of"]
+
+
+@lowering("aten::is_nonzero")
+def is_nonzero(g: Builder, self: Tensor) -> Any:
+    """is_nonzero(Tensor self) -> bool"""
+    return number_of(g, g.cast(self, torch.bool))

@@ -375,3 +375,9 @@ def is_same_size(g: Builder, self: Tensor, other: Tensor) -> bool:
 
 
 __all__ = ["at_least", "broadcast_shape", "known_sizes"]
+
+
+@lowering("aten::broadcast_shapes", "aten::_infer_size")
+def broadcast_shapes_of_lists(g: Builder, a: list[Size], b: list[Size]) -> list[Size]:
+    """broadcast_shapes(int[] a, int[] b) -> int[]"""
+    return list(sizes.broadcast_shapes(tuple(a), tuple(b)))
