@@ -152,6 +152,11 @@ INVALID = [
     (lambda g, x: g.op("Concat", x, x), "Concat of opset 14 needs the attribute 'axis'"),
     (lambda g, x: g.op("Relu", x, x), "Relu of opset 14 takes 1 input(s) (X), 2 are given"),
     (lambda g, x: g.op("Where", x), "Where of opset 14 takes 3 input(s) (condition, X, Y), 1 are given"),
+    (lambda g, x: g.op("Softmax", x, axis_f=1.0), "Softmax of opset 14 has attributes of other types: 'axis' is INT"),
+    (lambda g, x: g.op("Transpose", x, perm_i=[0, 1, 2, 3]), "its inputs (float32[2]) or attributes don't fit"),
+    (lambda g, x: g.op("Gather", x, x, axis_i=0), "Gather refuses it: indices typestr: Tind, has unsupported type"),
+    (lambda g, x: g.op("Relu", g.op("Not", x)), "Not refuses it: X typestr: T, has unsupported type: tensor(float)"),
+    (lambda g, x: g.op("Softmax", x, axis_i=4), "Softmax"),
 ]
 
 
@@ -172,15 +177,24 @@ def test_an_invalid_node_of_a_symbolic_function_is_told_with_its_place(symbolic,
     assert "at 0 (" in str(error.value) and "test_slips.py:" in str(error.value)
 
 
-@pytest.mark.parametrize("symbolic", [lambda g: None, lambda g, x: x + "speed"])
-def test_a_symbolic_function_that_does_not_take_the_arguments_is_told_with_its_place(symbolic):
+@pytest.mark.parametrize(
+    "symbolic, kind",
+    [
+        (lambda g: None, TypeError),
+        (lambda g, x: x + "speed", TypeError),
+        (lambda g, x: x.speed, AttributeError),
+        (lambda g, x: [x][1], IndexError),
+        (lambda g, x: {}["speed"], KeyError),
+    ],
+)
+def test_what_a_symbolic_function_raises_is_told_with_its_place(symbolic, kind):
     class Call(torch.nn.Module):
         def forward(self, x):
             return torch.ops.slips.unknown(x)
 
     onnxport.register_custom_op_symbolic("slips::unknown", symbolic, 9)
     try:
-        with pytest.raises(TypeError, match=r"\(occurred when translating slips::unknown at 0 .*test_slips.py:\d+\)\)"):
+        with pytest.raises(kind, match=r"\(occurred when translating slips::unknown at 0 .*test_slips.py:\d+\)\)"):
             onnxport.export(torch.nn.Sequential(Call()), X)
     finally:
         onnxport.unregister_custom_op_symbolic("slips::unknown", 9)

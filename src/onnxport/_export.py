@@ -154,9 +154,26 @@ def convert(
     ):
         passes.optimize(lowered.model)
     try:
-        return lowered, write.check_model(lowered.model)
+        checked = write.check_model(lowered.model)
     except Exception as error:  # onnx.checker raises types of its own, and some of protobuf's
         raise CheckerError(f"the exported graph is not valid ONNX: {error}") from error
+    if lowered.by_symbolics:
+        _check_symbolics(lowered)
+    return lowered, checked
+
+
+def _check_symbolics(lowered: Lowered) -> None:
+    """Types and sizes of what symbolic functions asked for, as ONNX infers them; that of lowerings is tested."""
+    from . import write
+    from .compat.checks import refusal
+
+    found = write.inference_error(lowered.model)
+    if found is None:
+        return
+    name, reason = found
+    for node, origin in lowered.origins.items():
+        if node.name == name and origin in lowered.by_symbolics:
+            raise refusal(node.op_type, origin, f"the ONNX operator {node.op_type} refuses it: {reason}")
 
 
 def capture_only(model: Any, args: Any, kwargs: Mapping[str, Any] | None, chosen: Options) -> Program:

@@ -33,6 +33,9 @@ def check_call(
         problem = f"has no attribute {', '.join(map(repr, unknown))}; {has}"
     elif lacking:
         problem = f"needs the attribute {', '.join(map(repr, lacking))}"
+    elif mistyped := [name for name, value in attributes.items() if _kind(value) not in (None, known[name].type)]:
+        kinds = ", ".join(f"{name!r} is {str(known[name].type).rpartition('.')[2]}" for name in mistyped)
+        problem = f"has attributes of other types: {kinds}"
     elif not schema.min_input <= len(inputs) <= schema.max_input:
         takes = str(schema.min_input)
         if schema.max_input != schema.min_input:
@@ -40,8 +43,23 @@ def check_call(
         names = ", ".join(spec.name for spec in schema.inputs)
         problem = f"takes {takes} input(s) ({names}), {len(inputs)} are given"
     if problem:
-        place = "" if node is None else f", asked for by the symbolic function for {_name(node)} at {node.location}"
-        raise CheckerError(f"{op_type}{place}\n  the ONNX operator {op_type} of opset {opset} {problem}")
+        raise refusal(op_type, node, f"the ONNX operator {op_type} of opset {opset} {problem}")
+
+
+def refusal(op_type: str, node: Node | None, reason: str) -> CheckerError:
+    """The error for an ONNX node that the symbolic function for a node of the program asked for."""
+    place = "" if node is None else f", asked for by the symbolic function for {_name(node)} at {node.location}"
+    return CheckerError(f"{op_type}{place}\n  {reason}")
+
+
+def _kind(value: Any) -> Any:
+    """The type of attribute that a value makes, None where it may be of several."""
+    first = value[0] if isinstance(value, list) and value else value
+    name = next((name for kind, name in _KINDS.items() if isinstance(first, kind)), None)
+    return getattr(onnx.defs.OpSchema.AttrType, f"{name}S" if isinstance(value, list) else name) if name else None
+
+
+_KINDS: dict[type, str] = {int: "INT", float: "FLOAT", str: "STRING"}
 
 
 def _name(node: Node) -> str:

@@ -19,7 +19,7 @@ from ..lower.promotion import number_dtype
 from ..lower.quantized import STORED, QTensor
 from ..lower.values import Scalar, Tensor, describe
 from ..program import Node as ProgramNode
-from .checks import check_call
+from .checks import check_call, refusal
 from .value import Value, content_of, counter, torch_tensor
 
 ATEN = "org.pytorch.aten"
@@ -81,9 +81,15 @@ class Graph:
             while inputs and inputs[-1] is None:
                 inputs.pop()
             check_call(op_type, inputs, given, self.opset, self.node)
+            if self.node is not None:
+                self.builder.by_symbolics.add(self.node)
             if any(isinstance(v, ir.Graph) for v in given.values()):
                 return self._with_bodies(op_type, inputs, given, outputs)
-            made = self.builder.op(op_type, *inputs, outputs=outputs, **given)
+            try:
+                made = self.builder.op(op_type, *inputs, outputs=outputs, **given)
+            except (IndexError, KeyError, TypeError, ValueError) as error:  # of the inference, on what can't be
+                types = ", ".join("none" if x is None else describe(x) for x in inputs)
+                raise refusal(op_type, self.node, f"its inputs ({types}) or attributes don't fit: {error}") from error
             return self.wrap(made) if outputs == 1 else tuple(self.wrap(x) for x in made)
         results = self.custom(ATEN if domain == "aten" else domain, op_type, args, given, outputs)
         return results[0] if outputs == 1 else results

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..errors import warn
+from ..errors import OnnxExporterError, warn
 from ..lower.builder import Builder
 from ..lower.registry import Lowering
 from ..options import newest_opset
@@ -126,9 +126,12 @@ def translating(node: Node) -> Iterator[None]:
     """Say which operation it was where a symbolic function doesn't take the arguments, or does wrong with them."""
     try:
         yield
-    except TypeError as error:
+    except (AssertionError, AttributeError, LookupError, NotImplementedError, TypeError, ValueError) as error:
+        if isinstance(error, OnnxExporterError) or type(error).__module__ != "builtins":
+            raise
         name = node.attributes.get("name", node.op)
-        raise TypeError(f"{error}\n  (occurred when translating {name} at {node.location})") from error
+        reason = repr(error) if isinstance(error, KeyError) else str(error)
+        raise type(error)(f"{reason}\n  (occurred when translating {name} at {node.location})") from error
 
 
 def fitting(function: Symbolic, arguments: tuple[Any, ...], schema: Schema | None) -> tuple[Any, ...]:

@@ -59,6 +59,7 @@ class Builder(Emitter):
         self.initializers: dict[Any, Tensor] = {}
         self.origin: Any = None
         self.origins: dict[ir.Node, Any] = {}
+        self.by_symbolics: set[Any] = set()  # what symbolic functions made ONNX operators of
         self.squeezed: dict[ir.Value, Any] = {}  # see ranks
         self.made: list[Tensor] = []  # outputs of nodes, whose types are written down at the end
         self.ratios: dict[ir.Value, tuple[Size, int]] = {}

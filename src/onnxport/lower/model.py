@@ -38,6 +38,7 @@ class Lowered:
     modules: dict[str, str] = field(default_factory=dict)  # class name of the module at each path
     weights: list[str] = field(default_factory=list)  # names of parameters and buffers in the graph
     constants: set[str] = field(default_factory=set)  # names of initializers that aren't computed from weights
+    by_symbolics: set[Any] = field(default_factory=set)  # program nodes that symbolic functions converted
     program: Program | None = None  # what was lowered
     again: Callable[[Observer], Lowered] | None = None  # lower it once more, told of each node and its results
 
@@ -71,6 +72,7 @@ def lower(
     settle(g, outputs)
     lowered = _assemble(g, program, options, graph_inputs, outputs, names)
     lowered.program = program
+    lowered.by_symbolics = g.by_symbolics
     lowered.again = functools.partial(lower, program, options, opset, resolve)
     return lowered
 
