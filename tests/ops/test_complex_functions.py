@@ -152,3 +152,10 @@ def test_a_real_formula_is_not_taken_for_a_complex_one(monkeypatch):
     monkeypatch.setattr(registry, "_ALIKE", registry._ALIKE | {"aten::logaddexp"})
     with pytest.raises(LoweringError, match="real"):
         check(case("logaddexp", lambda x: torch.logaddexp(x, x), c64(3)))
+
+
+def test_each_name_of_the_list_has_a_lowering():
+    from onnxport.lower import registry
+
+    overloaded = {name.partition(".")[0] for name in registry.names()}
+    assert overloaded >= registry._ALIKE

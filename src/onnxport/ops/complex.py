@@ -176,7 +176,7 @@ _ALIKE = {
         repeat tile slice select narrow index index_select gather take_along_dim masked_select cat concat
         concatenate stack hstack vstack dstack split split_with_sizes chunk unsafe_chunk unsafe_split unbind
         tensor_split flip roll movedim swapaxes swapdims moveaxis diagonal diag diag_embed tril triu broadcast_to
-        pixel_shuffle repeat_interleave rot90 T mT unfold numpy_T select_copy atleast_1d atleast_2d fliplr flipud
+        pixel_shuffle repeat_interleave rot90 mT unfold numpy_T select_copy atleast_1d atleast_2d fliplr flipud
         ravel broadcast_tensors block_diag column_stack atleast_3d expand_copy diagonal_copy diagonal_scatter
         alias_copy permute_copy meshgrid as_strided as_strided_copy as_strided_scatter narrow_copy view_copy
         reshape_as split_with_sizes_copy hsplit vsplit dsplit index_copy put take unbind_copy unfold_copy
@@ -185,7 +185,7 @@ _ALIKE = {
         reflection_pad3d replication_pad1d replication_pad2d replication_pad3d constant_pad_nd pad index_fill
         index_put _index_put_impl _unsafe_index _unsafe_index_put _unsafe_masked_index
         _unsafe_masked_index_put_accumulate scatter slice_scatter select_scatter slice_copy where masked_fill
-        feature_alpha_dropout dropout alpha_dropout feature_dropout
+        feature_alpha_dropout dropout
     """,
     "facts, and what is made by them": """
         size dim numel len is_complex is_floating_point zeros_like new_zeros zero ones_like full_like empty_like
@@ -193,29 +193,31 @@ _ALIKE = {
         logical_xor logical_not eq ne isnan isclose nonzero_numpy
     """,
     "sums and products": """
-        add sub subtract rsub mul multiply div divide true_divide neg negative _neg_view _neg_view_copy positive reciprocal square addcmul
-        addcdiv lerp sum mean cumsum diff trace prod cumprod sum_to_size index_add scatter_add trapezoid trapz
-        cumulative_trapezoid gradient matmul mm bmm mv dot linalg_matmul addmm addbmm baddbmm addmv addr linear
-        bilinear outer ger inner kron tensordot einsum vdot linalg_vecdot cov corrcoef __rpow__ linalg_multi_dot chain_matmul linalg_matrix_power
-        matrix_power cross linalg_cross linalg_vander vander _convolution convolution convolution_overrideable conv1d
-        conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
+        add sub subtract rsub mul multiply div divide true_divide neg negative _neg_view _neg_view_copy positive
+        reciprocal square addcmul addcdiv lerp sum mean cumsum diff trace prod cumprod sum_to_size index_add
+        scatter_add trapezoid trapz cumulative_trapezoid gradient matmul mm bmm mv dot linalg_matmul addmm addbmm
+        baddbmm addmv addr linear bilinear outer ger inner kron tensordot einsum vdot linalg_vecdot cov corrcoef
+        linalg_multi_dot chain_matmul linalg_matrix_power matrix_power cross linalg_cross linalg_vander vander
+        _convolution convolution convolution_overrideable conv1d conv2d conv3d conv_transpose1d conv_transpose2d
+        conv_transpose3d
     """,
     "matrices": """
-        det linalg_det _linalg_det _linalg_slogdet slogdet linalg_slogdet logdet linalg_lu_factor_ex _lu_with_info linalg_lu_factor linalg_lu lu_unpack
-        linalg_solve linalg_solve_ex _linalg_solve_ex inverse linalg_inv linalg_inv_ex linalg_lu_solve lu_solve
-        linalg_solve_triangular triangular_solve cholesky linalg_cholesky linalg_cholesky_ex cholesky_solve cholesky_inverse
-        linalg_qr qr linalg_cond linalg_tensorinv linalg_tensorsolve linalg_householder_product orgqr ormqr geqrf
-        linalg_svdvals linalg_svd _linalg_svd svd linalg_eigvalsh linalg_eigh _linalg_eigh linalg_eig linalg_eigvals
-        linalg_matrix_rank linalg_pinv pinverse linalg_lstsq matrix_exp linalg_matrix_exp
+        det linalg_det _linalg_det _linalg_slogdet slogdet linalg_slogdet logdet linalg_lu_factor_ex _lu_with_info
+        linalg_lu_factor linalg_lu lu_unpack linalg_solve linalg_solve_ex _linalg_solve_ex inverse linalg_inv
+        linalg_inv_ex linalg_lu_solve lu_solve linalg_solve_triangular triangular_solve cholesky linalg_cholesky
+        linalg_cholesky_ex cholesky_solve cholesky_inverse linalg_qr qr linalg_cond linalg_tensorinv
+        linalg_tensorsolve linalg_householder_product orgqr ormqr geqrf linalg_svdvals linalg_svd _linalg_svd svd
+        linalg_eigvalsh linalg_eigh _linalg_eigh linalg_eig linalg_eigvals linalg_matrix_rank linalg_pinv pinverse
+        linalg_lstsq matrix_exp linalg_matrix_exp
     """,
     "functions": """
-        sgn abs absolute exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan asin arcsin acos arccos atan arctan
-        sinh cosh tanh asinh arcsinh acosh arccosh atanh arctanh sinc special_exp2 special_expm1 special_log1p
-        special_sinc special_expit sigmoid silu tanhshrink pow float_power ldexp softsign
+        sgn abs absolute exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan asin arcsin acos arccos atan
+        arctan sinh cosh tanh asinh arcsinh acosh arccosh atanh arctanh sinc special_exp2 special_expm1
+        special_log1p special_sinc special_expit sigmoid silu tanhshrink pow float_power ldexp softsign
     """,
     "absolute values": """
-        l1_loss dist pairwise_distance renorm norm linalg_vector_norm linalg_norm linalg_matrix_norm nuclear_norm linalg__powsum frobenius_norm
-        var std var_mean std_mean cosine_similarity mse_loss rms_norm triplet_margin_loss normalize
+        l1_loss dist pairwise_distance renorm norm linalg_vector_norm linalg_norm linalg_matrix_norm nuclear_norm
+        linalg__powsum frobenius_norm var std var_mean std_mean rms_norm triplet_margin_loss
     """,
 }
 for _names in _ALIKE.values():
