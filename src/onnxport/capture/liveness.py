@@ -142,11 +142,12 @@ def thaw(program: Program, sizes: Sizes, reruns: Reruns) -> Report:
     report, others = _thaw(program, sizes, reruns)
     for trial in others if report.frozen else ():
         elsewhere = dataclasses.replace(trial.recording.read(), conversions=program.conversions)
-        again, _ = _thaw(elsewhere, trial.sizes, reruns)
         tried = [dict(sizes), *(other.sizes for other in others), trial_sizes.doubled(sizes)]
-        if not again.frozen and _Trials(elsewhere, sizes, reruns).agree(tried):
-            _adopt(program, elsewhere)
-            return again
+        if _Trials(elsewhere, sizes, reruns).agree(tried):
+            again, _ = _thaw(elsewhere, trial.sizes, reruns)
+            if not again.frozen:
+                _adopt(program, elsewhere)
+                return again
     return report
 
 
