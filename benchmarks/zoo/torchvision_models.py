@@ -33,6 +33,14 @@ def classifier(name: str) -> Zoo:
     return Zoo(model, *sizes(model, 64 if name.startswith("vit") else 224))
 
 
+def shifting(name: str) -> Zoo:
+    """Images so large that windows are shifted in all stages: where one window is all, the model leaves that out."""
+    from torchvision import models
+
+    model = Images(models.get_model(name, weights=None, num_classes=9))
+    return Zoo(model, {"image": image(1, 288, 320)}, {"image": image(2, 320, 288)})
+
+
 def sizes(model: torch.nn.Module, fixed: int) -> tuple[dict[str, Any], dict[str, Any]]:
     return first_that_runs(
         model,
@@ -151,6 +159,7 @@ def fill() -> None:
     for name in models.list_models(module=models):
         if name not in GIANTS:
             add(name, "torchvision classification", lambda name=name: classifier(name))
+    add("swin_v2_t, large images", "torchvision classification", lambda: shifting("swin_v2_t"))
     for name in models.list_models(module=quantization):
         add(name, "torchvision quantized", lambda name=name: quantized(name))
     for name in models.list_models(module=segmentation):

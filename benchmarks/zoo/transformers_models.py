@@ -62,23 +62,31 @@ def pixels(make: Callable[[], torch.nn.Module], *sizes: int, **more: Any) -> Zoo
     return Zoo(make(), example, {"pixel_values": image(3, height2, width2), **more})
 
 
+class Logits(torch.nn.Module):
+    """The logits alone: among the other outputs are lists of one tensor for each image."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, **arguments: Any) -> torch.Tensor:
+        return self.model(**arguments, use_cache=False).logits
+
+
 def with_images(make: Callable[[], torch.nn.Module], count: int, size: int = 32, five: bool = False) -> Zoo:
     """One image for each text, whose tokens come first; `five`: images of a text are an axis of their own."""
 
     def arguments(n: int, length: int) -> dict[str, Any]:
         ids = torch.cat([torch.full((n, count), IMAGE_TOKEN), tokens(n, length)], 1)
         given = image(n, size, size)
-        return {
-            "input_ids": ids,
-            "attention_mask": torch.ones_like(ids),
-            "pixel_values": given[:, None] if five else given,
-        }
+        images = given[:, None] if five else given
+        return {"input_ids": ids, "attention_mask": mask(n, count + length), "pixel_values": images}
 
-    return Zoo(make(), arguments(2, 9), arguments(3, 7))
+    return Zoo(Logits(make()), arguments(2, 9), arguments(3, 7))
 
 
 def patches(make: Callable[[], torch.nn.Module], count: int, width: int) -> Zoo:
-    """Images as rows of patches, with the grid that they form."""
+    """Images as rows of patches, with the grid that they form, and positions, which the model counts out in Python."""
     grid = torch.tensor([[1, 4, 4]])
 
     def arguments(length: int) -> dict[str, Any]:
@@ -86,12 +94,13 @@ def patches(make: Callable[[], torch.nn.Module], count: int, width: int) -> Zoo:
         return {
             "input_ids": ids,
             "attention_mask": torch.ones_like(ids),
+            "position_ids": torch.arange(count + length).expand(3, 1, -1).clone(),
             "pixel_values": normal(16, width),
             "image_grid_thw": grid,
             "mm_token_type_ids": (ids == IMAGE_TOKEN).long(),
         }
 
-    return Zoo(make(), arguments(9), arguments(7))
+    return Zoo(Logits(make()), arguments(9), arguments(7))
 
 
 ROPE = {"rope_type": "default", "mrope_section": [1, 1, 2], "rope_theta": 10000.0}
@@ -209,7 +218,7 @@ def mask2former() -> torch.nn.Module:
         out_features=["stage1", "stage2", "stage3", "stage4"],
     )  # fmt: skip
     config = T.Mask2FormerConfig(
-        backbone_config=backbone, feature_size=16, mask_feature_size=16, hidden_dim=16, encoder_feedforward_dim=32,
+        backbone_config=backbone, feature_size=32, mask_feature_size=32, hidden_dim=32, encoder_feedforward_dim=32,
         encoder_layers=2, decoder_layers=3, num_attention_heads=2, dim_feedforward=32, num_queries=7, num_labels=5,
     )  # fmt: skip
     return T.Mask2FormerForUniversalSegmentation(config)
