@@ -7,6 +7,7 @@ import importlib.util
 import math
 import pathlib
 import time
+import warnings
 
 import onnx
 import onnxruntime as ort
@@ -44,14 +45,18 @@ def session(model):
     return ort.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
 
 
-def seconds(run, repeats=7, runs=60):
-    best = math.inf
-    for _ in range(repeats):
-        begin = time.perf_counter()
-        for _ in range(runs):
-            run()
-        best = min(best, time.perf_counter() - begin)
-    return best
+def no_slower(run, other, runs=30):
+    """Whether one takes at most a tenth longer: the best of each, in turns, as long as a busy machine may need."""
+    best = [math.inf, math.inf]
+    for _ in range(40):
+        for i, each in enumerate((run, other)):
+            begin = time.perf_counter()
+            for _ in range(runs):
+                each()
+            best[i] = min(best[i], time.perf_counter() - begin)
+        if best[0] <= 1.1 * best[1]:
+            return True
+    return False
 
 
 @pytest.mark.parametrize("rate", RATES)
@@ -82,31 +87,74 @@ def test_fifty_chunks(rate):
     assert 0.0 < float(expected) < 1.0
     assert nodes(result.model_proto.graph) <= nodes(onnx.load(data / "silero_vad.onnx").graph)
     given = {"x": x.numpy(), "state": carried.numpy()}
-    assert seconds(lambda: ours.run(None, given)) <= 1.1 * seconds(lambda: shipped.run(None, feed))
+    assert no_slower(lambda: ours.run(None, given), lambda: shipped.run(None, feed))
 
 
-class AtRate(torch.nn.Module):
-    """The whole archive at a rate that is known."""
-
-    def __init__(self, archive, rate):
-        super().__init__()
-        self.archive = archive
-        self.rate = rate
-
-    def forward(self, x):
-        return self.archive(x, self.rate)
-
-
-@pytest.mark.parametrize("rate", RATES)
-def test_the_whole_archive(rate):
-    """With its own state inside, one run from the start: the state isn't kept, which is said."""
+def archive():
     whole = torch.jit.load(str(pathlib.Path(SPEC.origin).parent / "data" / "silero_vad.jit")).eval()
     whole.reset_states()
-    _, chunk, _ = RATES[rate]
-    x = sound(rate, chunk, 3)[1][None]
-    with pytest.warns(onnxport.errors.OnnxExporterWarning, match="keeps nothing"):
-        result = onnxport.export(torch.jit.script(AtRate(whole, rate)), (x,), None, input_names=["x"], opset_version=16)
-    with torch.no_grad():
-        expected = whole(x, rate)
-    (actual,) = session(result.model_proto.SerializeToString()).run(None, {"x": x.numpy()})
-    torch.testing.assert_close(torch.from_numpy(actual), expected, rtol=1e-4, atol=1e-5)
+    return whole
+
+
+def test_the_whole_archive():
+    """At a rate known at run time, one run from the start: the state isn't kept, which is said."""
+    whole = archive()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = onnxport.export(
+            whole, (torch.randn(1, 512), 16000), None, input_names=["x", "rate"], dynamic_axes={"x": {1: "samples"}},
+            opset_version=16,
+        )  # fmt: skip
+    assert any("keeps nothing" in str(w.message) for w in caught)
+    ours = session(result.model_proto.SerializeToString())
+    for rate, (_, chunk, _) in RATES.items():
+        x = sound(rate, chunk, 3)[1][None]
+        whole.reset_states()
+        with torch.no_grad():
+            expected = whole(x, rate)
+        (actual,) = ours.run(None, {"x": x.numpy(), "rate": torch.tensor(rate).numpy()})
+        torch.testing.assert_close(torch.from_numpy(actual), expected, rtol=1e-4, atol=1e-5)
+
+
+class Carried(torch.nn.Module):
+    """The whole archive with its state as arguments and results, at a rate known at run time."""
+
+    def __init__(self, archive):
+        super().__init__()
+        self.archive = archive
+
+    def forward(self, x, state, context, rate: int):
+        assert context.size(1) == (64 if rate == 16000 else 32)
+        self.archive._state = state
+        self.archive._context = context
+        self.archive._last_sr = 0
+        self.archive._last_batch_size = 0
+        speech = self.archive(x, 16000 if rate == 16000 else 8000)
+        return speech, self.archive._state, self.archive._context
+
+
+def test_the_whole_archive_with_state():
+    model = torch.jit.script(Carried(archive()))
+    example = (torch.randn(1, 512), torch.zeros(2, 1, 128), torch.zeros(1, 64), 16000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", onnxport.errors.OnnxExporterWarning)  # of the checks that are dropped
+        result = onnxport.export(
+            model, example, None, input_names=["x", "state", "context", "rate"], opset_version=16,
+            dynamic_axes={"x": {0: "batch", 1: "samples"}, "state": {1: "batch"}, "context": {0: "batch", 1: "past"}},
+        )  # fmt: skip
+    data = pathlib.Path(SPEC.origin).parent / "data"
+    ours, shipped = session(result.model_proto.SerializeToString()), session(str(data / "silero_vad.onnx"))
+    assert nodes(result.model_proto.graph) <= nodes(onnx.load(data / "silero_vad.onnx").graph)
+    for rate, (_, chunk, past) in RATES.items():
+        state, context = torch.zeros(2, 1, 128), torch.zeros(1, past)
+        given = {"state": state.numpy(), "context": context.numpy(), "rate": torch.tensor(rate).numpy()}
+        for piece in sound(rate, chunk, 50):
+            given["x"] = piece[None].numpy()
+            before = torch.cat([context, piece[None]], 1)
+            with torch.no_grad():
+                expected, state, context = model(piece[None], state, context, rate)
+            speech, given["state"], given["context"] = ours.run(None, given)
+            for actual, wanted in ((speech, expected), (given["state"], state), (given["context"], context)):
+                torch.testing.assert_close(torch.from_numpy(actual), wanted, rtol=1e-4, atol=1e-4)
+        feed = {"input": before.numpy(), "state": state.numpy(), "sr": given["rate"]}
+        assert no_slower(lambda: ours.run(None, given), lambda: shipped.run(None, feed))  # noqa: B023

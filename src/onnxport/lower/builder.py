@@ -23,6 +23,8 @@ from ..errors import LoweringError, OpsetError
 from . import fold, kernels, shapes
 from .complex import join, of_real
 from .emit import Emitter
+from .emit.creation import FULL_LIMIT
+from .facts import Claims
 from .pairs import on_pairs
 from .scope import Scope, SizeSource
 from .values import Array, Scalar, Tensor
@@ -63,7 +65,8 @@ class Builder(Emitter):
         self.squeezed: dict[ir.Value, Any] = {}  # see ranks
         self.made: list[Tensor] = []  # outputs of nodes, whose types are written down at the end
         self.ratios: dict[ir.Value, tuple[Size, int]] = {}
-        self._symbols: set[str] = set()
+        self.claims = Claims()
+        self._symbols: dict[str, int] = {}  # and how many are older
         self._tensors: dict[ir.Value, Tensor] = {}  # see tensor_of
         self._indexed = 0
 
@@ -182,12 +185,14 @@ class Builder(Emitter):
         return of_real(self, super().cast(x, real_of(dtype)))
 
     def full(self, target: Sequence[Size], value: Any, dtype: torch.dtype) -> Tensor:
-        if not dtype.is_complex or all([isinstance(d, int) for d in target]):
+        count = sizes.product(target) if dtype.is_complex else 0
+        if isinstance(count, int) and count <= FULL_LIMIT:
             return super().full(target, value, dtype)
         if isinstance(value, (Tensor, Scalar)):
             raise LoweringError("fills a complex tensor with a number known only at run time; use torch.complex")
         number = complex(value)
-        return join(self, *[super(Builder, self).full(target, v, real_of(dtype)) for v in (number.real, number.imag)])
+        real, imag = (super(Builder, self).full(target, v, real_of(dtype)) for v in (number.real, number.imag))
+        return join(self, real, imag, was_real=not number.imag)
 
     def require(self, opset: int, what: str) -> None:
         """OpsetError unless the opset is at least this one."""
@@ -306,8 +311,12 @@ class Builder(Emitter):
         return self.symbol(name, minimum=minimum)
 
     def symbol(self, name: str, *, minimum: int | None = 0) -> Dim:
-        self._symbols.add(name)
+        self._symbols.setdefault(name, len(self._symbols))
         return Dim.symbol(name, minimum)
+
+    def age(self, name: str) -> int:
+        """How many symbols are older than this one."""
+        return self._symbols.get(name, -1)
 
     def declare(self, tensor: Tensor) -> None:
         """Remember that the sizes of this tensor can be read from it, for symbols without a source so far."""

@@ -18,6 +18,7 @@ from ..errors import LoweringError, OpsetError, Unsupported, UnsupportedOperator
 from ..program import Block, Node, Operand, Program, Schema, Value
 from . import quantized, registry, views
 from .builder import Builder
+from .facts import NOTHING, Facts
 from .storage import Appending, Cell, Journal, OnlyAppends, Ref
 from .values import MISSING, Maybe, Sequence, Tensor, Unclear, describe
 
@@ -49,6 +50,7 @@ class Evaluator:
         env: what each value of the program is.
         mutates: whether the program writes to anything; if so, tensors are held by reference.
         journal: of the innermost body being evaluated, None in the main graph.
+        facts: what the conditions that led to the node being evaluated say.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class Evaluator:
         self.observe = observe  # told of each op and its results; tests compare them with the trace
         self.env: dict[Value, Any] = {}
         self.journal: Journal | None = None
+        self.facts: Facts = NOTHING
         self.missing: dict[str, list[Node]] = {}
         self.mutates = any(
             (node.schema is not None and node.schema.mutates) or node.op == "prim::SetAttr"
@@ -165,6 +168,8 @@ class Evaluator:
             arguments = [a for a, spec in zip(arguments, schema.arguments) if not (spec.writes and spec.keyword_only)]
         result = lower(self.g, *arguments)
         results = [result] if len(node.outputs) == 1 else list(result or ())
+        if self.facts is not NOTHING and not self.mutates:  # an argument given back is what it was, outside of here too
+            results = [next((h for a, h in zip(arguments, held) if a is r), r) for r in results]
         if self.mutates and schema is not None:
             results = self._aliased(node, schema, lower, held, arguments, results)
         self.bind(node, results)
@@ -213,7 +218,7 @@ class Evaluator:
         """The present content of what references refer to."""
         kind = value.__class__
         if kind is Ref:
-            return value.read(self.journal)
+            return self.facts.refined(value.read(self.journal))
         if kind is Cell:
             return self.resolved(value.content)
         if kind is Unclear:
@@ -224,12 +229,13 @@ class Evaluator:
             return kind(self.resolved(v) for v in value)
         if kind is dict:
             return {k: self.resolved(v) for k, v in value.items()}
-        return value
+        return value if self.facts is NOTHING else self.facts.refined(value)
 
     def operand(self, operand: Operand) -> Any:
         """What an operand is, references unread."""
         if operand.__class__ is Value:
-            return self.env[operand]
+            value = self.env[operand]
+            return value if self.facts is NOTHING or value.__class__ is Tensor else self.facts.refined(value)
         if isinstance(operand, torch.Tensor):
             return self._constant(operand)
         if operand.__class__ is list and any(isinstance(x, (Value, torch.Tensor, list)) for x in operand):
@@ -251,7 +257,7 @@ class Evaluator:
 
         What is given as `out=` is resized.
         """
-        old = ref.read(self.journal)
+        old = self.facts.refined(ref.read(self.journal))
         new = self.g.cast(new, old.dtype)
         if resizes and ref.parent is None:
             pass

@@ -16,6 +16,7 @@ from ..lower.storage import Cell, Ref
 from ..lower.values import UNINITIALIZED, Maybe, Scalar, Sequence, Tensor, Unclear, describe
 from ..program import Node
 from .lists import content, list_special
+from .scalar_logic import not_
 
 
 @list_special("prim::data", "prim::unchecked_cast", "prim::unchecked_unwrap_optional", "aten::_unwrap_optional")
@@ -32,7 +33,8 @@ def is_(ev: Evaluator, node: Node, self: Any, obj: Any) -> Any:
     negated = node.op == "aten::__isnot__"
     for value, other in ((self, obj), (obj, self)):
         if isinstance(value, Maybe) and other is None:
-            return value.present if negated else Scalar(ev.g.op("Not", value.present.tensor), bool)
+            present = ev.facts.refined(value.present)
+            return present if negated else not_(ev.g, present)
     same = self is obj
     if isinstance(self, Ref) and isinstance(obj, Ref) and not same and self.root is obj.root:
         raise LoweringError("`is` between two views of one tensor; compare what you mean")
@@ -95,7 +97,8 @@ def isinstance_(ev: Evaluator, node: Node, value: Any) -> Any:
         plain = any(_matches(value.value, t) for t in types)
         if plain == ("NoneType" in types):
             return plain
-        return value.present if plain else Scalar(ev.g.op("Not", value.present.tensor), bool)
+        present = ev.facts.refined(value.present)
+        return present if plain else not_(ev.g, present)
     return any(_matches(value, t) for t in types)
 
 

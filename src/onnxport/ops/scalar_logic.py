@@ -12,6 +12,7 @@ from .. import dims as sizes
 from ..dims import Dim, Size
 from ..errors import LoweringError
 from ..lower.builder import Builder
+from ..lower.facts import Claim, Equal, known
 from ..lower.registry import lowering
 from ..lower.values import Number, Scalar, Tensor
 from .scalars import as_tensor, number_of
@@ -44,14 +45,43 @@ def compare(g: Builder, name: str, a: Any, b: Any) -> Number:
     if name == "ne":
         return not_(g, compare(g, "eq", a, b))
     if all(isinstance(v, (int, Dim)) for v in (a, b)):
-        known = _ON_SIZES[name](a, b)
-        if known is not None:
-            return known
+        decided = _ON_SIZES[name](a, b)
+        if decided is not None:
+            return decided
+        chosen = _by_case(g, name, a - b)
+        if chosen is not None:
+            return chosen
     x, y = as_tensor(g, a), as_tensor(g, b)
     if x.dtype != y.dtype:
         x, y = g.cast(x, torch.float64), g.cast(y, torch.float64)
     emit = {"eq": g.equal, "lt": g.less, "le": g.less_equal, "gt": g.greater, "ge": g.greater_equal}[name]
-    return number_of(g, emit(x, y))
+    result = number_of(g, emit(x, y))
+    if name == "eq":
+        g.claims.add(result, True, *_equality(a, b))
+    return result
+
+
+def _by_case(g: Builder, name: str, difference: Size) -> Number | None:
+    """The comparison of a difference with 0, where a condition known already decides it."""
+    cases = g.claims.cases(difference)
+    if cases is None:
+        return None
+    condition, *results = cases[0], *(_ON_SIZES[name](x, 0) for x in cases[1:])
+    if None in results:
+        return None
+    if results[0] == results[1]:
+        return results[0]
+    return condition if results[0] else not_(g, condition)
+
+
+def _equality(a: Any, b: Any) -> list[Claim]:
+    """What it says that two numbers are equal."""
+    if all(isinstance(v, (int, Dim)) for v in (a, b)):
+        return [Equal(a, b)]
+    scalar, number = (a, b) if isinstance(a, Scalar) else (b, a)
+    if isinstance(scalar, Scalar) and isinstance(number, (int, float)) and number != 0:  # or it may be -0.0
+        return known(scalar, scalar.kind(number))
+    return []
 
 
 def _compare_lists(g: Builder, name: str, a: list[Any], b: list[Any]) -> Number:
@@ -97,7 +127,11 @@ def bool_(g: Builder, a: Any) -> Any:
 @lowering("aten::__not__")
 def not_(g: Builder, self: Any) -> Number:
     """__not__(bool self) -> bool"""
-    return number_of(g, g.not_(as_tensor(g, self))) if isinstance(self, Scalar) else not self
+    if not isinstance(self, Scalar):
+        return not self
+    result = number_of(g, g.not_(as_tensor(g, self)))
+    g.claims.negation(self, result)
+    return result
 
 
 def both(g: Builder, a: Any, b: Any) -> Any:
@@ -106,7 +140,9 @@ def both(g: Builder, a: Any, b: Any) -> Any:
         return False
     if a is True or b is True:
         return b if a is True else a
-    return number_of(g, g.and_(as_tensor(g, a), as_tensor(g, b)))
+    result = number_of(g, g.and_(as_tensor(g, a), as_tensor(g, b)))
+    g.claims.conjunction(result, [a, b])
+    return result
 
 
 @lowering("aten::__and__.bool")

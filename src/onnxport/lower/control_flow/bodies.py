@@ -11,6 +11,7 @@ import onnx_ir as ir
 
 from ...errors import LoweringError, warn
 from ...program import Block, Node
+from ..facts import NOTHING, Facts
 from ..finish import drop, prune
 from ..scope import Scope
 from ..storage import Cell, Journal, Ref
@@ -27,6 +28,7 @@ class Frame:
 
     scope: Scope
     journal: Journal
+    facts: Facts = NOTHING
     results: list[Any] = field(default_factory=list)
     snapshot: Snapshot | None = None
     written: dict[Ref | Cell, Any] = field(default_factory=dict)
@@ -34,6 +36,7 @@ class Frame:
     def finish(self, ev: Evaluator, results: list[Any]) -> None:
         """Keep what the body left, then undo it."""
         self.results = results
+        self.facts = ev.facts
         self.snapshot = Snapshot(ev, results)
         while len(self.written) < len(self.journal.before):  # reading one may bring another up to date
             self.written = {holder: holder for holder in self.journal.before}
@@ -48,7 +51,7 @@ class Frame:
 @contextlib.contextmanager
 def frame(ev: Evaluator) -> Iterator[Frame]:
     """Evaluate a body inside; what it does to older storages is undone at the latest when an error leaves it."""
-    outer = ev.journal
+    outer, facts = ev.journal, ev.facts
     with ev.g.body() as scope:
         made = Frame(scope, Journal(ev.depth + 1))
         ev.journal = made.journal
@@ -59,7 +62,7 @@ def frame(ev: Evaluator) -> Iterator[Frame]:
             made.discard()
             raise
         finally:
-            ev.journal = outer
+            ev.journal, ev.facts = outer, facts
 
 
 def content_of(holder: Ref | Cell, made: Frame) -> tuple[Any, Snapshot | None]:

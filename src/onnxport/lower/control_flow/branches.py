@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import onnx_ir as ir
 import torch
 
+from ...dims import Dim
 from ...program import Node
 from ..evaluator import special
+from ..facts import Equal, known
 from ..storage import Appending, Cell, OnlyAppends, Ref
 from ..values import MISSING, Scalar, Tensor
 from .bodies import (
@@ -26,7 +28,7 @@ from .bodies import (
     value_of,
     warn_of_raise,
 )
-from .merge import Arrived, Merger, Packed, Template, TensorSlot, start
+from .merge import Arrived, Merger, Packed, Template, TensorSlot, number_kind, start
 
 if TYPE_CHECKING:
     from ..builder import Builder
@@ -51,11 +53,13 @@ def if_(ev: Evaluator, node: Node) -> None:
 
 def dynamic_if(ev: Evaluator, node: Node, condition: Scalar) -> None:
     frames: list[Frame] = []
-    for block, other in zip(node.blocks, reversed(node.blocks)):
+    for truth, block, other in zip((True, False), node.blocks, reversed(node.blocks)):
         try:
             if raises(block) and not raises(other):
                 raise Raises("", place=str(raising(block).location))
             with frame(ev) as made:
+                if ev.g.opset >= 11:  # before, runtimes take the sizes of one branch for those of both
+                    ev.facts = ev.facts.behind(ev.g, condition, truth)
                 made.finish(ev, ev.run(block))
             frames.append(made)
         except Raises as error:
@@ -64,13 +68,14 @@ def dynamic_if(ev: Evaluator, node: Node, condition: Scalar) -> None:
             warn_of_raise(error)
             for made in frames:
                 made.discard()
+            ev.facts = ev.facts.behind(ev.g, condition, not truth)
             return ev.bind(node, ev.run(other))
     ev.bind(node, _merge_branches(ev, condition, frames))
 
 
 def _merge_branches(ev: Evaluator, condition: Scalar, frames: list[Frame]) -> list[Any]:
-    merger = Merger(ev)
     then, other = frames
+    merger = Merger(ev, (then.facts, other.facts))
     holders = list(dict.fromkeys([*then.written, *other.written]))
     templates = [merger.widen(start(a), b, other.snapshot, then.snapshot) for a, b in zip(then.results, other.results)]
     unsure = {h: s.unsure[h] for h in holders for s in (then.snapshot, other.snapshot) if s and h in s.unsure}
@@ -112,7 +117,26 @@ def _merge_branches(ev: Evaluator, condition: Scalar, frames: list[Frame]) -> li
     given = iter(arrived)
     results = [merger.unpack(t, given) for t in templates]
     leave(ev, merger, holders, contents, given, unsure)
-    return results
+    return [_claimed(ev, condition, *x) for x in zip(results, then.results, other.results)]
+
+
+def _claimed(ev: Evaluator, condition: Scalar, result: Any, a: Any, b: Any) -> Any:
+    """The result that is `a` where the condition holds, else `b`, after what that says of it has been noted."""
+    claims = ev.g.claims
+    if isinstance(result, Dim):
+        distinct = number_kind(a) is int and number_kind(b) is int and result not in (a, b)
+        return claims.choice(ev.g, condition, result, a, b) if distinct else result
+    for truth, part, excluded in ((True, a, b), (False, b, a)):
+        if isinstance(result, (Tensor, Ref)) and isinstance(part, (Tensor, Ref)):
+            sizes = zip(ev.resolved(result).dims or (), _tensor(part).dims or ())
+            claims.add(condition, truth, *(Equal(x, y) for x, y in sizes if x != y))
+        elif isinstance(excluded, bool):
+            claims.add(result, not excluded, *known(condition, truth), *known(part, not excluded))
+    return result
+
+
+def _tensor(value: Tensor | Ref) -> Tensor:
+    return value.tensor if isinstance(value, Ref) else value
 
 
 def _aliases(

@@ -21,6 +21,7 @@ from ...dims import Dim, Size
 from ...dtypes import real_of, to_onnx
 from ...errors import LoweringError
 from .. import listing
+from ..facts import Facts, agreed
 from ..storage import Appending, Cell, Link, Ref
 from ..values import MISSING, UNINITIALIZED, Maybe, Scalar, Sequence, Tensor, Unclear, describe
 
@@ -139,10 +140,14 @@ def start(value: Any) -> Template:
 
 
 class Merger:
-    """Joins values of paths; `snapshot` says what references and cells hold, those of now if there is none."""
+    """Joins values of paths; `snapshot` says what references and cells hold, those of now if there is none.
 
-    def __init__(self, ev: Evaluator) -> None:
+    `facts` hold on the path of a template, and on that of the value that widens it.
+    """
+
+    def __init__(self, ev: Evaluator, facts: tuple[Facts, Facts] | None = None) -> None:
         self.ev = ev
+        self.facts = facts or (ev.facts, ev.facts)
         self.g = ev.g
         self.outer = ev.g.scope
 
@@ -177,6 +182,9 @@ class Merger:
         if isinstance(template, Fixed):
             if same(template.value, value) or isinstance(template.value, Unclear):
                 return template
+            size = self._agreed(template.value, value)
+            if size is not None:
+                return template if size is template.value else Fixed(size)
             if value is MISSING or template.value is MISSING:
                 return template if template.value is MISSING else Fixed(MISSING)
             if template.value is UNINITIALIZED:
@@ -260,6 +268,19 @@ class Merger:
         """Whether a size can be computed outside of the body."""
         return isinstance(size, int) or all(self.outer.source(s) is not None for s in sizes.free_symbols(size))
 
+    def _agreed(self, a: Any, b: Any) -> Size | None:
+        """One size for the template's and the value's, that can be computed outside."""
+        if not isinstance(a, (int, Dim)) or not isinstance(b, (int, Dim)) or isinstance(a, bool) or isinstance(b, bool):
+            return None
+        size = agreed(a, self.facts[0], b, self.facts[1])
+        return size if size is not None and self.visible(size) else None
+
+    def _join(self, a: tuple[Size | None, ...] | None, b: tuple[Size | None, ...] | None) -> Any:
+        """The sizes that two tensors share."""
+        if a is None or b is None or len(a) != len(b):
+            return None
+        return tuple(self._agreed(x, y) for x, y in zip(a, b))
+
     def _widen_tensor(self, slot: TensorSlot, tensor: Tensor) -> Template:
         dtype = slot.dtype if slot.dtype == tensor.dtype else promoted(slot.dtype, tensor.dtype)
         if dtype is None:
@@ -269,7 +290,7 @@ class Merger:
                     "convert one of them, so that the dtypes agree"
                 )
             )
-        return self._changed(slot, TensorSlot(dtype, join_dims(slot.dims, tensor.dims)))
+        return self._changed(slot, TensorSlot(dtype, self._join(slot.dims, tensor.dims)))
 
     def _widen_number(self, slot: NumberSlot, value: Any) -> Template:
         kind = number_kind(value)
@@ -325,7 +346,7 @@ class Merger:
             return SequenceSlot(kind, element.dtype, dims)
         if slot.dtype != element.dtype or slot.kind is not kind:
             return Fixed(Unclear("a list of unknown length holds elements of different types"))
-        return SequenceSlot(kind, slot.dtype, join_dims(slot.dims, dims))
+        return SequenceSlot(kind, slot.dtype, self._join(slot.dims, dims))
 
     @staticmethod
     def _changed(old: Template, new: Template) -> Template:
@@ -515,12 +536,6 @@ def promoted(a: torch.dtype, b: torch.dtype) -> torch.dtype | None:
     if other.is_floating_point == wider.is_floating_point or other == torch.bool:
         return wider
     return wider if other.itemsize * 2 <= wider.itemsize else None
-
-
-def join_dims(a: tuple[Size | None, ...] | None, b: tuple[Size | None, ...] | None) -> tuple[Size | None, ...] | None:
-    if a is None or b is None or len(a) != len(b):
-        return None
-    return tuple(x if x is not None and y is not None and x == y else None for x, y in zip(a, b))
 
 
 def _element(content: Sequence) -> tuple[TensorSlot, type]:
