@@ -35,6 +35,10 @@ that PyTorch composes of these operators, are covered by them.
   integers, b is bool, c64 complex. **refused** ones raise an error that says what to do instead. **differs**: see below.
 * No entry in either column: the operator has no samples in the database; it has tests of its own.
 
+`tests/ops/operators_that_pass.txt` lists the entries of the database that pass with their first sample; each is a test, so
+that none gets lost. `python benchmarks/operators_list.py` writes the list anew and says what changed; with `--failing` it
+writes nothing, and says why the others fail.
+
 ## Known limits
 
 * **NaN in extrema.** PyTorch's `max`, `min`, `amax`, `amin`, `argmax`, `argmin` and max pooling let NaN win.
@@ -52,8 +56,11 @@ that PyTorch composes of these operators, are covered by them.
   symmetric are complex: they are refused. Values, ranks, norms, pseudo-inverses and least squares are computed.
 * **Linear algebra** is unrolled up to 32 rows (128 for singular values) of sizes known at export. A singular matrix, for
   which PyTorch raises, gives infinities or NaN.
-* **Complex absolute values** are the root of the sum of squares, which overflows from 1e19 (float32) on.
-* **Random operators** have the distribution of PyTorch's, not its numbers.
+* **Complex numbers** are pairs of reals, with a trailing axis of 2 at the model's inputs and outputs. Most operators take
+  them; the others say that they don't. Absolute values are the root of the sum of squares, which overflows from 1e19
+  (float32) on; a quotient by 0 is NaN in both parts.
+* **Random operators** have the distribution of PyTorch's, not its numbers. Those that draw by rejection (`poisson`,
+  `binomial`, gamma and Dirichlet distributions) are refused.
 * **Operators that write to the size of a tensor** (`resize_`), and those whose number of results depends on the data
   (`tensor_split` at run time), are refused.
 

@@ -53,6 +53,15 @@ MORE = [
         f32(3),
     ),
     case(
+        "creation_of_many",
+        lambda x: (
+            torch.zeros(40, 40, dtype=torch.complex64) + x,
+            torch.full((2000,), 1 - 2j),
+            torch.ones(1500, dtype=torch.cfloat),
+        ),
+        f32(40),
+    ),
+    case(
         "from_real", lambda x: (x.cfloat(), x.to(torch.complex128), torch.view_as_real(x.chalf())), f32(2, 3), dynamic=N
     ),
     case("to_device", lambda x: (x.to("cpu") * 2j, x.to(torch.complex128).to("cpu")), c64(2, 3), dynamic=N),
