@@ -46,10 +46,14 @@ def is_in_onnx_export() -> bool:
 
 @contextlib.contextmanager
 def exporting() -> Iterator[None]:
-    """Mark this thread as exporting; `torch.onnx.is_in_onnx_export()` says so too."""
+    """Mark this thread as exporting; `torch.onnx.is_in_onnx_export()` says so too.
+
+    Inference mode is off: in it, what a model writes to isn't known afterwards.
+    """
     _thread.depth += 1
+    with_grad = torch.is_grad_enabled()  # it is on again where inference mode is turned off
     try:
-        with _torch_is_told:
+        with _torch_is_told, torch.inference_mode(False), torch.set_grad_enabled(with_grad):
             yield
     finally:
         _thread.depth -= 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,9 @@ from .trace import CompiledCall
 if TYPE_CHECKING:
     from ..options import Options
     from .liveness import Report
+
+
+_one_at_a_time = threading.Lock()  # torch.export isn't made for threads
 
 
 def capture(model: Any, args: Any, kwargs: Mapping[str, Any] | None, options: Options) -> Program:
@@ -48,7 +52,7 @@ def capture(model: Any, args: Any, kwargs: Mapping[str, Any] | None, options: Op
 def _through_export(
     model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options, cause: CompiledCall
 ) -> Program:
-    """Capture by `torch.export` what the tracer can't: `torch.cond`, `torch.while_loop`.
+    """Capture by `torch.export` what the tracer can't: `torch.cond`, `torch.while_loop`, compiled functions.
 
     Axes stay dynamic where arguments are plain tensors; elsewhere they can't be named to torch.export here.
     """
@@ -69,13 +73,11 @@ def _through_export(
             for parameter, name, leaf in zip(arguments.parameters, names, arguments.leaves)
         }
     try:
-        exported = torch.export.export(model, args, kwargs, dynamic_shapes=shapes, strict=False)
+        with _one_at_a_time:
+            exported = torch.export.export(model, args, kwargs, dynamic_shapes=shapes, strict=False)
     except Exception as error:
         raise CompiledCall(f"{cause.reason} (torch.export can't capture it either: {error})") from error
-    program = read(exported)
-    if not any(node.blocks for node in program.block.walk()):  # compiled by the user: not what this is for
-        raise cause
-    return program
+    return read(exported)
 
 
 def thaw(program: Program, model: Any, args: Any, kwargs: Mapping[str, Any] | None) -> Report:

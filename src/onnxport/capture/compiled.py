@@ -10,9 +10,13 @@ import torch
 
 
 def uncompiled(model: Any) -> Any:
-    """What `torch.compile` made a model of."""
+    """What `torch.compile` made a model of, and what `DataParallel` and its like run on several devices."""
+    if isinstance(model, (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)):
+        return uncompiled(model.module)
     module = getattr(model, "_orig_mod", None)
-    return module if isinstance(module, torch.nn.Module) else getattr(model, "_torchdynamo_orig_callable", model)
+    if isinstance(module, torch.nn.Module):
+        return uncompiled(module)
+    return getattr(model, "_torchdynamo_orig_callable", model)
 
 
 def is_refused(error: RuntimeError) -> bool:

@@ -271,7 +271,7 @@ def unchanged(model: Any) -> Iterator[None]:
         (m, dict(m.__dict__), dict(m._parameters), dict(m._buffers)) for m in modules if not isinstance(m, scripted)
     ]
     with torch._C.DisableTorchFunction():  # a mode that is on looks at the model's calls
-        contents = [(b, b.detach().clone(), b._version) for m in modules for b in m.buffers(recurse=False)]
+        contents = [(b, b.detach().clone(), _version(b)) for m in modules for b in m.buffers(recurse=False)]
     random = torch.get_rng_state()
     try:
         yield
@@ -287,8 +287,14 @@ def unchanged(model: Any) -> Iterator[None]:
         with torch._C.DisableTorchFunction(), torch.no_grad():
             for buffer, content, version in contents:
                 # Running statistics are written without counting the version up.
-                if buffer._version != version or not torch.equal(buffer, content):
-                    buffer.copy_(content)
+                if _version(buffer) != version or not torch.equal(buffer, content):
+                    with torch.inference_mode(buffer.is_inference()):
+                        buffer.copy_(content)
+
+
+def _version(tensor: torch.Tensor) -> int | None:
+    """How often a tensor has been written to; None of one made in inference mode, where nobody counts."""
+    return None if tensor.is_inference() else tensor._version
 
 
 __all__ = ["Value", "copies", "named_weights", "trace", "unchanged"]

@@ -58,9 +58,9 @@ class Reference:
 
     def __call__(self, inputs: Sequence[Any], seed: int | None = None) -> list[torch.Tensor]:
         """Call the model on copies of these inputs; its tensors in order. A seed is for models that draw numbers."""
-        args, kwargs = self._rebuild(_copies(inputs))
         mode = select_model_mode_for_export(self._model, self._training)
-        with torch.no_grad(), unchanged(self._model), mode, exporting():
+        with exporting(), torch.no_grad(), unchanged(self._model), mode:
+            args, kwargs = self._rebuild(_copies(inputs))
             if seed is not None:
                 torch.manual_seed(seed)
             found = flatten_outputs(self._model(*args, **kwargs)).leaves
