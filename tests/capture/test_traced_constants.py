@@ -88,6 +88,7 @@ def test_compiled_models_and_parts_of_models():
     assert onnxport.export(torch.compile(torch.sin, backend="eager"), (x,)).verify().ok
 
 
+@pytest.mark.filterwarnings("ignore:.*takes the value of a tensor")
 def test_compiled_functions_within_a_model_that_cannot_be_captured_are_refused():
     compiled = torch.compile(lambda x: x + 1, backend="eager")
 
