@@ -84,7 +84,7 @@ ARITHMETIC = [
     case("sums", lambda x: (x.cumsum(1), x.prod(), x.prod(1), x.cumprod(1), x.diff(), x.mean(0)), c64(3, 5)),
     case("sums_of_batch", lambda x: (x.sum(1), x.mean(), x.cumsum(0), x.prod(1)), c64(3, 5), dynamic=BATCH),
     case("variance", lambda x: (x.var(1), x.std(), torch.var_mean(x, 0, correction=0), x.cov(), x.corrcoef()), c64(3, 5)),
-    case("norms", lambda x: (x.norm(), x.norm(1, dim=0), x.norm(float("inf")), torch.linalg.norm(x, 3, dim=1), torch.nn.functional.normalize(x, dim=1)), c64(3, 5)),
+    case("norms", lambda x: (x.norm(), x.norm(1, dim=0), x.norm(float("inf")), torch.linalg.norm(x, 3, dim=1), torch.nn.functional.normalize(x, dim=1), torch.nn.functional.rms_norm(x, [5])), c64(3, 5)),
     case("truth", lambda x, m: (x.bool(), (x * m).any(1), (x * m).all(), torch.count_nonzero(x * m), torch.logical_and(x, m), (x * m).nonzero()), c64(2, 3), b8(2, 3)),
     case("close", lambda x: (torch.isclose(x, x + 1e-9), x.isfinite(), x.isinf(), x.isreal(), x.isnan()), torch.tensor([1 + 1j, complex("inf"), complex("nanj"), 2])),
 ]  # fmt: skip

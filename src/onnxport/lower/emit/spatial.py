@@ -80,7 +80,7 @@ class SpatialWords(ReductionWords):
 
     def rms_norm(self, x: Tensor, axis: int, weight: Tensor | None, epsilon: float) -> Tensor:
         """x / sqrt(mean of squares + epsilon) * weight over the axes from `axis` (negative) on."""
-        if self.opset >= 23:
+        if self.opset >= 23 and not x.is_complex:
             scale = self.full(x.shape[axis:], 1, x.dtype) if weight is None else weight
             return self.op("RMSNormalization", x, scale, axis=axis, epsilon=epsilon)
         result = self.div(x, self.root_mean_square(x, list(range(axis, 0)), epsilon))
