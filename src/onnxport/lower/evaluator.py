@@ -170,7 +170,9 @@ class Evaluator:
         results = [result] if len(node.outputs) == 1 else list(result or ())
         if self.facts is not NOTHING and not self.mutates:  # an argument given back is what it was, outside of here too
             results = [next((h for a, h in zip(arguments, held) if a is r), r) for r in results]
-        if self.mutates and schema is not None:
+        if self.mutates and schema is None:
+            results = list(map(self.hold, results))
+        elif self.mutates and schema is not None:
             results = self._aliased(node, schema, lower, held, arguments, results)
         self.bind(node, results)
 

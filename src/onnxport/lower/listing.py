@@ -192,8 +192,9 @@ def cut(g: Builder, x: Sequence, begin: Size | None, end: Size | None, step: int
         raise LoweringError(
             "a slice of a list of unknown length whose elements differ in size has no ONNX form; loop over it instead"
         )
-    start = 0 if begin is None else begin
-    stop = INT64_MAX if end is None else end
+    first, last = (0, INT64_MAX) if step > 0 else (INT64_MAX, -INT64_MAX)
+    start = first if begin is None else begin
+    stop = last if end is None else end
     return Sequence(x.kind, x.dtype, x.dims, rows=g.slice(x.rows, [start], [stop], [0], [step]))
 
 

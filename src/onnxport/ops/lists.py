@@ -319,29 +319,6 @@ def reverse(ev: Evaluator, node: Node, self: Any) -> None:
         put(ev, self, held[::-1])
 
 
-@list_special("aten::sorted.int", "aten::sorted.float", "aten::sorted.bool", "aten::sorted.str")
-def sorted_(ev: Evaluator, node: Node, input: Any) -> list[Any]:
-    """sorted.int(int[](a) input) -> int[]"""
-    held = content(input)
-    if isinstance(held, Sequence) or not all(isinstance(x, (bool, int, float, str)) for x in held):
-        raise LoweringError("sorted() of a list that is known only at run time; use torch.sort")
-    return sorted(held)
-
-
-@list_special("aten::remove", "aten::sort.int", "aten::sort.float", "aten::sort.bool", "aten::sort.str")
-def change(ev: Evaluator, node: Node, self: Any, argument: Any = False) -> None:
-    """remove.int(int[](a!) self, int el) -> ()"""
-    held = content(self)
-    if isinstance(held, Sequence) or not all(isinstance(x, (bool, int, float, str)) for x in [*held, argument]):
-        raise LoweringError(f"{node.op} on a list that is known only at run time; use a tensor")
-    new = list(held)
-    if node.op.startswith("aten::sort"):
-        new.sort(reverse=argument)
-    else:
-        new.remove(argument)
-    put(ev, self, new)
-
-
 # -- tensors of lists of unknown length ---------------------------------------------------------------
 
 

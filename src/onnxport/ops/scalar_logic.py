@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -13,7 +13,7 @@ from ..dims import Dim, Size
 from ..errors import LoweringError
 from ..lower.builder import Builder
 from ..lower.facts import Claim, Equal, known
-from ..lower.registry import lowering
+from ..lower.registry import find, lowering
 from ..lower.values import Number, Scalar, Tensor
 from .scalars import as_tensor, number_of
 
@@ -98,8 +98,7 @@ def _compare_lists(g: Builder, name: str, a: list[Any], b: list[Any]) -> Number:
 
 
 def _register_comparison(name: str) -> None:
-    kinds = ("int", "float", "bool", "device", "number", "int_float", "float_int", "complex", "enum",
-             "int_list", "float_list", "bool_list", "str_list")  # fmt: skip
+    kinds = ("int", "float", "bool", "device", "number", "int_float", "float_int", "complex", "enum")
 
     @lowering(*[f"aten::{name}.{kind}" for kind in kinds])
     def lower(g: Builder, a: Any, b: Any) -> Number:
@@ -167,11 +166,15 @@ def xor(g: Builder, a: Any, b: Any) -> Number:
 
 def _register_bits(name: str, python: Callable[[int, int], int]) -> None:
     @lowering(f"aten::{name}.int")
-    def lower(g: Builder, a: Size, b: Size) -> int:
+    def lower(g: Builder, a: Size, b: Size) -> Size:
         """__and__.int(int a, int b) -> int"""
-        if isinstance(a, Dim) or isinstance(b, Dim):
-            raise LoweringError("bits of an int known only at run time; use * and // instead of shifts and masks")
-        return python(a, b)
+        if isinstance(a, int) and isinstance(b, int):
+            return python(a, b)
+        if isinstance(b, int) and name in ("__lshift__", "__rshift__"):
+            return a * (1 << b) if name == "__lshift__" else a // (1 << b)
+        of_tensors = find(f"aten::{name}")
+        assert of_tensors is not None
+        return g.int_of(of_tensors(g, g.size(a), g.size(b)))
 
 
 for _name, _python in {
@@ -179,34 +182,3 @@ for _name, _python in {
     "__lshift__": operator.lshift, "__rshift__": operator.rshift,
 }.items():  # fmt: skip
     _register_bits(_name, _python)
-
-
-def _register_quantifier(name: str, combine: Callable[[Builder, Any, Any], Number], start: bool) -> None:
-    @lowering(*[f"aten::{name}.{kind}" for kind in ("int", "float", "bool", "str")])
-    def lower(g: Builder, self: Sequence[Any]) -> Number:
-        """all.bool(bool[] self) -> bool"""
-        result: Number = start
-        for x in self:
-            result = combine(g, result, bool_(g, x))
-        return result
-
-
-_register_quantifier("all", and_, True)
-_register_quantifier("any", or_, False)
-
-
-def _surely_equal(a: Any, b: Any) -> bool:
-    if isinstance(a, (int, Dim)) and isinstance(b, (int, Dim)):
-        return sizes.known_eq(a, b) is True
-    return not isinstance(a, Scalar) and not isinstance(b, Scalar) and bool(a == b)
-
-
-@lowering("aten::__contains__.int_list", "aten::__contains__.float_list")
-def contains(g: Builder, l: list[Any], item: Any) -> Number:
-    """__contains__.int_list(int[] l, int item) -> bool"""
-    if any(_surely_equal(x, item) for x in l):
-        return True
-    result: Number = False
-    for x in l:
-        result = or_(g, result, compare(g, "eq", x, item))
-    return result

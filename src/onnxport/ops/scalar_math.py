@@ -13,7 +13,7 @@ from .. import dims as sizes
 from ..dims import Dim, Size
 from ..errors import LoweringError
 from ..lower.builder import Builder
-from ..lower.registry import lowering
+from ..lower.registry import find, lowering
 from ..lower.values import Number, Scalar, Tensor
 from .scalars import as_tensor, number_of
 
@@ -138,25 +138,44 @@ def abs_(g: Builder, a: Any) -> Any:
     return sizes.maximum(a, -a) if isinstance(a, Dim) else abs(a)
 
 
-def _function(name: str, python: Callable[[float], Any], op_type: str | None = None) -> None:
-    @lowering(*_overloads([f"aten::{name}"], ("int", "float", "Scalar")))
-    def lower(g: Builder, a: Any) -> Any:
-        """sqrt.int(int a) -> float, and other functions of Python's math module"""
-        if _known(a):
-            return python(a)
-        if op_type is None:
+def _register_function(name: str, python: Callable[..., Any], of_tensors: str = "") -> None:
+    """Register a function of Python's math module: the operator of tensors of this name, in float64."""
+    kinds = ("int", "float", "Scalar", "int_float", "float_int", "int_int", "float_float", "Scalar_Scalar")
+
+    @lowering(*_overloads([f"aten::{name}"], kinds))
+    def lower(g: Builder, *numbers: Any) -> Any:
+        """sqrt.int(int a) -> float, and its like"""
+        if _known(*numbers):
+            return python(*numbers)
+        found = find(f"aten::{of_tensors or name}")
+        if found is None:
             raise LoweringError(f"math.{name} of a number known only at run time; compute it with a tensor")
-        word = getattr(g, op_type.lower())  # which older opsets spell out
-        return number_of(g, word(*_floats(g, a)))
+        return number_of(g, found(g, *_floats(g, *numbers)))
 
 
-for _name, _type in {
-    "sqrt": "Sqrt", "exp": "Exp", "log": "Log", "sin": "Sin", "cos": "Cos", "tan": "Tan", "tanh": "Tanh", "asin": "Asin",
-    "acos": "Acos", "atan": "Atan", "sinh": "Sinh", "cosh": "Cosh", "asinh": "Asinh", "acosh": "Acosh", "atanh": "Atanh",
-    "erf": "Erf", "log10": None, "log1p": None, "expm1": None, "erfc": None, "lgamma": None, "gamma": None,
-    "degrees": None, "radians": None,
-}.items():  # fmt: skip
-    _function(_name, getattr(math, _name), _type)
+for _name in (
+    "sqrt", "exp", "sin", "cos", "tan", "tanh", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh",
+    "atanh", "erf", "erfc", "log10", "log1p", "expm1", "lgamma", "atan2", "copysign", "isnan", "isinf", "isfinite",
+):  # fmt: skip
+    _register_function(_name, getattr(math, _name))
+for _name, _tensors in {"degrees": "rad2deg", "radians": "deg2rad", "gamma": "-"}.items():
+    _register_function(_name, getattr(math, _name), _tensors)
+
+
+@lowering("aten::log.int", "aten::log.float", "aten::log.Scalar")
+def log(g: Builder, a: Any) -> Number:
+    """log.float(float a) -> float"""
+    return math.log(a) if _known(a) else number_of(g, g.log(*_floats(g, a)))
+
+
+@lowering("aten::gcd.int")
+def gcd(g: Builder, a: Size, b: Size) -> Size:
+    """gcd.int(int a, int b) -> int"""
+    if isinstance(a, int) and isinstance(b, int):
+        return math.gcd(a, b)
+    of_tensors = find("aten::gcd")
+    assert of_tensors is not None
+    return g.int_of(of_tensors(g, g.size(a), g.size(b)), minimum=0)
 
 
 @lowering("aten::log.int_int", "aten::log.float_float", "aten::log.int_float", "aten::log.float_int")
