@@ -187,3 +187,15 @@ def sizes_as_lists(x):
 def test_program(function, arguments, dynamic, lowest, opset):
     """Compared with TorchScript, whose `round` and `**` give other types than Python's."""
     check_script(torch.jit.script(function), *arguments, dynamic=dynamic, opset=max(opset, lowest))
+
+
+def known_at_export(x):
+    sizes = [x.size(0), 2]
+    if sizes == [x.size(0), 2] and sizes != [x.size(0), 3] and x.size(0) in sizes and all([True, len(sizes) > 1]):
+        return x + 1
+    return x.unsqueeze(0)
+
+
+def test_what_is_known_of_lists_decides_at_export():
+    proto = check_script(known_at_export, (R(3),), (R(5),), dynamic=N)
+    assert [node.op_type for node in proto.graph.node] == ["Add"]
