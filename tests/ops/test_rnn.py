@@ -58,6 +58,25 @@ CASES = [
         dynamic=STATE | {2: {1: "batch"}},
     ),
     case("gru_state", WithState("gru", num_layers=2, bidirectional=True), f32(5, 2, 3), f32(4, 2, 4), dynamic=STATE),
+    case("projected", layer("lstm", proj_size=2), f32(5, 2, 3), dynamic=TIME_AND_BATCH),
+    case(
+        "projected_deep",
+        layer("lstm", proj_size=2, num_layers=2, bidirectional=True, batch_first=True, bias=False),
+        f32(2, 5, 3),
+        dynamic=BATCH_AND_TIME,
+    ),
+    case(
+        "projected_double", layer("lstm", proj_size=2, bidirectional=True).double(), f64(5, 2, 3), rtol=1e-9, atol=1e-9
+    ),
+    case("projected_unbatched", layer("lstm", proj_size=3), f32(5, 3), dynamic={0: "time"}),
+    case(
+        "projected_state",
+        WithState("lstm", proj_size=2, bidirectional=True),
+        f32(5, 2, 3),
+        f32(2, 2, 2),
+        f32(2, 2, 4),
+        dynamic=STATE | {2: {1: "batch"}},
+    ),
     case("tanh_state", WithState("tanh"), f32(5, 2, 3), f32(1, 2, 4), dynamic=STATE),
 ]
 
@@ -127,6 +146,8 @@ PACKED = [
     packing("whole_length", total="whole", given=(4, 3, 2), others=SORTED),
     packing("padding_value", value=-1.5, total="whole", given=(4, 3, 2), others=SORTED),
     packing("data_between", between=lambda x: x * 2, others=SORTED),
+    packing("projected", proj_size=2, others=SORTED),
+    packing("projected_deep", proj_size=2, num_layers=2, bidirectional=True, sorted=False, batch_first=True, given=(3, 5, 2), others=UNSORTED),
     packing("unsorted", sorted=False, given=(3, 5, 2), others=UNSORTED),
     packing("unsorted_gru", "gru", sorted=False, batch_first=True, bidirectional=True, total="whole", given=(3, 4, 2), others=UNSORTED),
 ]  # fmt: skip

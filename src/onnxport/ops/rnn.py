@@ -15,6 +15,8 @@ import torch
 from ..dims import Size, known_eq
 from ..errors import LoweringError
 from ..lower.builder import Builder
+from ..lower.emit import INT64_MAX
+from ..lower.recurrence import loop
 from ..lower.registry import lowering
 from ..lower.values import Number, Tensor
 
@@ -251,9 +253,45 @@ def _stacked(g: Builder, tensors: list[Tensor]) -> Tensor:
 def _projected(
     g: Builder, kind: _Kind, x: Tensor, states: list[Tensor | None], layers: list[_Layer], lengths: Tensor | None
 ) -> list[Tensor]:
-    raise LoweringError(
-        "LSTM with projections (proj_size) has no ONNX op; use proj_size=0 and a Linear behind the LSTM"
-    )
+    """One layer of an LSTM with projections (proj_size), for which ONNX has no op: a Loop over time per direction."""
+    h, c = states
+    made = []
+    for i, layer in enumerate(layers):
+        first = [None if state is None else g.gather(state, i, 0) for state in (h, c)]
+        made.append(_projected_direction(g, x, first, layer, lengths, reverse=i == 1))
+    outputs, *finals = zip(*made)
+    return [g.concat(list(outputs), 2), *[_stacked(g, list(final)) for final in finals]]
+
+
+def _projected_direction(
+    g: Builder, x: Tensor, first: list[Tensor | None], layer: _Layer, lengths: Tensor | None, reverse: bool
+) -> list[Tensor]:
+    assert layer.w_hr is not None
+    length, batch = x.shape[:2]
+    sizes = (layer.w_hr.shape[0], layer.w_hh.shape[0] // 4)
+    state = [g.full([batch, n], 0, x.dtype) if given is None else given for given, n in zip(first, sizes)]
+    bias = None if layer.b_ih is None or layer.b_hh is None else g.add(layer.b_ih, layer.b_hh)
+    inputs = _affine(g, x, layer.w_ih, bias)
+
+    def step(number: Tensor, h: Tensor, c: Tensor) -> list[Tensor]:
+        time = g.sub(g.size(length - 1), number) if reverse else number
+        gates = g.add(g.gather(inputs, time, 0), g.matmul(h, g.transpose(layer.w_hh, [1, 0])))
+        hidden, cell = _lstm_step(g, gates, c)
+        after = g.matmul(hidden, g.transpose(layer.w_hr, [1, 0]))  # type: ignore[arg-type]
+        if lengths is None:
+            return [after, cell, after]
+        inside = g.unsqueeze(g.less(time, lengths), [1])
+        return [g.where(inside, after, h), g.where(inside, cell, c), g.where(inside, after, 0)]
+
+    last, cell, outputs = loop(g, length, state, step)
+    return [g.slice(outputs, [-1], [-INT64_MAX], [0], [-1]) if reverse else outputs, last, cell]
+
+
+def _lstm_step(g: Builder, gates: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+    """Hidden and cell state after the gates i, f, n, o."""
+    i, f, n, o = _gates(g, gates, 4)
+    cell = g.add(g.mul(g.op("Sigmoid", f), c), g.mul(g.op("Sigmoid", i), g.op("Tanh", n)))
+    return g.mul(g.op("Sigmoid", o), g.op("Tanh", cell)), cell
 
 
 @lowering("aten::lstm.input")
@@ -314,10 +352,7 @@ def lstm_cell(
     """lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)
     -> (Tensor, Tensor)"""
     h, c = hx
-    i, f, n, o = _gates(g, g.add(_affine(g, input, w_ih, b_ih), _affine(g, h, w_hh, b_hh)), 4)
-    kept = g.mul(g.op("Sigmoid", f), c)
-    cell = g.add(kept, g.mul(g.op("Sigmoid", i), g.op("Tanh", n)))
-    return g.mul(g.op("Sigmoid", o), g.op("Tanh", cell)), cell
+    return _lstm_step(g, g.add(_affine(g, input, w_ih, b_ih), _affine(g, h, w_hh, b_hh)), c)
 
 
 @lowering("aten::gru_cell")
