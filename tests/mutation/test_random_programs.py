@@ -74,6 +74,18 @@ def f(x, y):
         v1 = v1 * 0.5
     return v1, x
 """,
+    # a view or a copy of a tensor: one branch writes to it, the other to the tensor
+    "written_in_either_branch": """
+def f(x, y):
+    v = x.select(1, 3)
+    for i in range(int((y > 0).sum()) % 3):
+        v = v * 0.5
+    if bool(x.sum() > 0):
+        x[1:] *= 2
+    else:
+        v[1:] *= 2
+    return v, x
+""",
     # a name that is rebound on some iterations only, then written
     "rebound_in_loop": """
 def f(x, y):

@@ -57,12 +57,13 @@ class Link:
 class Journal:
     """What a frame changed of what is older than itself."""
 
-    __slots__ = ("before", "depth", "replayed")
+    __slots__ = ("before", "depth", "linked", "replayed")
 
     def __init__(self, depth: int) -> None:
         self.depth = depth
         self.before: dict[Ref | Cell, Any] = {}  # contents before the first write, in the order of the writes
         self.replayed: set[Ref] = set()
+        self.linked: list[tuple[Ref, Ref]] = []  # a storage, and a new one with a link to it
 
     def undo(self) -> None:
         """Everything as it was before the frame."""
@@ -70,6 +71,9 @@ class Journal:
             held.restore(content)
         for view in self.replayed:
             view.version = -1  # replayed anew where it is read next
+        for target, storage in self.linked:
+            target.linked.remove(storage)
+        self.linked.clear()
 
 
 class Ref:
@@ -77,6 +81,7 @@ class Ref:
 
     __slots__ = (
         "depth",
+        "linked",
         "links",
         "listed",
         "ordered",
@@ -102,6 +107,7 @@ class Ref:
         self.depth = depth  # of the frame that made it
         self.weight: Any = None  # what of the model or its arguments this storage is, if anything
         self.links: list[Link] = []
+        self.linked: list[Ref] = []  # storages with a link to this one
         self.rivals: list[Ref | Cell] = []
         self.unsure = ""  # why the content isn't known any more
         self.ordered = True  # whether its elements surely lie in memory in order
@@ -120,6 +126,19 @@ class Ref:
             if journal is not None and self.depth < journal.depth:
                 journal.replayed.add(self)
         return self.tensor
+
+    def link(self, link: Link, journal: Journal | None) -> None:
+        """Under a condition, this storage is another."""
+        self.links.append(link)
+        link.target.root.linked.append(self)
+        if journal is not None:
+            journal.linked.append((link.target.root, self))
+
+    def synchronize_linked(self, journal: Journal) -> None:
+        """What was written here is written to the older storages that may be this one."""
+        for other in self.linked:
+            if other.depth < journal.depth:
+                other._synchronize(journal)
 
     def _synchronize(self, journal: Journal | None) -> None:
         """Take over what was written to the references that this storage may be."""

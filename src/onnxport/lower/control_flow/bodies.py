@@ -39,6 +39,9 @@ class Frame:
         self.facts = ev.facts
         self.snapshot = Snapshot(ev, results)
         while len(self.written) < len(self.journal.before):  # reading one may bring another up to date
+            for holder in list(self.journal.before):
+                if isinstance(holder, Ref):
+                    holder.synchronize_linked(self.journal)
             self.written = {holder: holder for holder in self.journal.before}
             self.snapshot.take(ev, list(self.written))
         self.journal.undo()

@@ -431,7 +431,7 @@ class Merger:
             if isinstance(value, Ref):
                 arrived.ref = value
                 for condition, target in arrived.links:
-                    value.links.append(self.link(condition, target))
+                    value.link(self.link(condition, target), self.ev.journal)
                 for rival in arrived.rivals:
                     value.rival(rival)
             return value
