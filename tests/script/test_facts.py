@@ -144,7 +144,20 @@ def one_tensor_of_two(x, y):
     return z.view(2, 3)
 
 
-@pytest.mark.parametrize("opset", [11, 13, 20])
+@program((R(5, 3),), (R(1, 3),), (R(8, 3),), dynamic=N, opset=8)
+def windows_in_a_loop(x):
+    """The sizes of what is appended are known, so that the list is a tensor, at any opset."""
+    rows: List[torch.Tensor] = []
+    pairs: List[torch.Tensor] = []
+    for t in range(x.size(0)):
+        rows.append(x[t : t + 1] * t)
+    for i in range(x.size(0) // 2):
+        pairs.append(x[i * 2 : (i + 1) * 2].t())
+        pairs.append(x.narrow(0, 2 * i, 2).t())
+    return torch.cat(rows), torch.cat(pairs) if len(pairs) > 0 else x.t()
+
+
+@pytest.mark.parametrize("opset", [8, 11, 13, 20])
 @pytest.mark.parametrize(
     ("function", "arguments", "dynamic", "lowest"), PROGRAMS, ids=[p[0].__name__ for p in PROGRAMS]
 )

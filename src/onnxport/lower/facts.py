@@ -63,6 +63,20 @@ class Claims:
     def __init__(self) -> None:
         self._table: dict[ir.Value, tuple[list[Claim], list[Claim]]] = {}
         self._choices: dict[str, _Choice] = {}
+        self._below: dict[str, Size] = {}
+
+    def below(self, number: Dim, count: Size) -> None:
+        """The number of a loop's iteration is smaller than their count."""
+        self._below[str(number)] = count
+
+    def at_most(self, a: Size, b: Size) -> bool:
+        """Whether `a <= b` for sure, in each iteration of the loops around."""
+        difference = b - a
+        for coefficient, powers in sizes.terms(difference):
+            name = powers[0][0].name if len(powers) == 1 and powers[0][1] == 1 else ""
+            if coefficient < 0 and name in self._below:  # n - i - 1 is not negative
+                difference = difference + coefficient * (self._below[name] - Dim.symbol(name) - 1)
+        return sizes.known_ge(difference, 0) is True
 
     def add(self, condition: Any, truth: bool, *claims: Claim) -> None:
         if isinstance(condition, Scalar) and condition.tensor.value is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import dims as sizes
-from ..dims import Size
+from ..dims import Dim, Size
 from ..errors import LoweringError
 from ..lower.builder import Builder
 from ..lower.emit import INT64_MAX
@@ -47,7 +47,15 @@ def slice_(
     if not isinstance(step, int):
         g.require(10, "a slice with a step known only at run time")
         return g.op("Slice", self, [first], [last], [axis], [step])
-    return g.slice(self, [first], [last], [axis], [step])
+    result = g.slice(self, [first], [last], [axis], [step])
+    if step == 1 and isinstance(last, Dim) and _is_within(g, first, last, size):
+        result.dims = (*self.shape[:axis], last - first, *self.shape[axis + 1 :])
+    return result
+
+
+def _is_within(g: Builder, first: Size, last: Size, size: Size) -> bool:
+    """Whether a slice surely has all the elements from its first to its last."""
+    return sizes.known_ge(first, 0) is True and sizes.known_le(first, last) is True and g.claims.at_most(last, size)
 
 
 @lowering("aten::narrow", "aten::narrow_copy")

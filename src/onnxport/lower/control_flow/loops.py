@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ...dims import Dim
 from ...errors import LoweringError
 from ...program import Block, Node
 from ..evaluator import special
@@ -145,7 +146,10 @@ class Loop:
             for cell in self.appended:
                 cell.put(Appending(cell), ev.journal)
             assert isinstance(number, Tensor)
-            count = g.int_of(number, "i", minimum=0) + self.offset
+            index = g.int_of(number, "i", minimum=0)
+            assert isinstance(index, Dim)
+            g.claims.below(index, self.trip)
+            count = index + self.offset
             results = iteration(ev, self.body, count, values)
             self._check_writes(values, results[1:])
             made.finish(ev, results)
