@@ -140,7 +140,9 @@ def abs_(g: Builder, a: Any) -> Any:
 
 def _register_function(name: str, python: Callable[..., Any], of_tensors: str = "") -> None:
     """Register a function of Python's math module: the operator of tensors of this name, in float64."""
-    kinds = ("int", "float", "Scalar", "int_float", "float_int", "int_int", "float_float", "Scalar_Scalar")
+    kinds = ["int", "float", "int_float", "float_int", "int_int", "float_float", "Scalar_Scalar"]
+    if name != "copysign":  # whose overload of this name takes a tensor
+        kinds.append("Scalar")
 
     @lowering(*_overloads([f"aten::{name}"], kinds))
     def lower(g: Builder, *numbers: Any) -> Any:
