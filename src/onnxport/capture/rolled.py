@@ -193,9 +193,11 @@ class _Rolling:
         """The loop that begins with this node and covers most, or the one with the shortest body."""
         runs = self._runs(keys, first_keys, start)
         for run in sorted(runs, key=lambda run: (0 if self.inner else run.start - run.end, run.period)):
-            if self.inner and self._has_loop(keys, first_keys, run):
-                continue
             try:
+                if self.inner:
+                    self._roles(dataclasses.replace(run, count=2))  # looking into what is no loop takes long
+                    if self._has_loop(keys, first_keys, run):
+                        continue
                 return self._made(run)
             except _Refused:
                 continue
@@ -249,8 +251,8 @@ class _Rolling:
         """What each operand is, in the order of the leaves of each node of the first iteration."""
         roles = []
         for place in range(run.period):
-            rows = [list(_leaves(self.nodes[run.node(t, place)].inputs)) for t in range(run.count)]
-            roles.append([self._role(run, column) for column in zip(*rows)])
+            columns = zip(*(_leaves(self.nodes[run.node(t, place)].inputs) for t in range(run.count)))
+            roles.append([self._role(run, column) for column in columns])
         if not any(isinstance(role, (_Carried, _Index)) for row in roles for role in row):
             raise _Refused  # nothing goes on from iteration to iteration
         return roles
