@@ -12,9 +12,10 @@ from typing import Any
 
 import torch
 
+from .dims import Dim, parse
 from .errors import warn
 from .options import Options, check_clash
-from .program import Program
+from .program import Labels, Program
 from .program.ir import Input
 
 
@@ -23,7 +24,8 @@ def settle(program: Program, options: Options) -> None:
 
     ValueError where names or axes don't fit the model.
     """
-    wanted = _by_shapes(program, options.dynamic_shapes)
+    said = Labels()
+    wanted = _by_shapes(program, options.dynamic_shapes, said)
     names = _input_names(program, options)
     check_clash(names, options.output_names)
     for declared, name in zip(program.inputs, names):
@@ -33,13 +35,19 @@ def settle(program: Program, options: Options) -> None:
         for i, labels in zip(program.inputs, wanted)
     ]
     if program.front_end == "exported":
-        _name_symbols(program.inputs, given)
+        _name_symbols(program, given)
     else:
         _distinguish(program.inputs, given)
+        program.labels = said
+        said.check(said.free(_sizes(program)))
 
 
 def sizes(program: Program) -> dict[str, int]:
-    """The example size behind each label."""
+    """The example size behind each label, of those that don't follow from others."""
+    return program.labels.free(_sizes(program))
+
+
+def _sizes(program: Program) -> dict[str, int]:
     return {
         label: int(i.example.shape[axis])
         for i in program.inputs
@@ -102,9 +110,9 @@ def _distinguish(inputs: Sequence[Input], given: Sequence[Mapping[int, str]]) ->
                 declared.axes[axis] = other
 
 
-def _name_symbols(inputs: Sequence[Input], given: Sequence[Mapping[int, str]]) -> None:
+def _name_symbols(program: Program, given: Sequence[Mapping[int, str]]) -> None:
     """Which axes are dynamic is settled in an exported program; labels only name its symbols."""
-    renamed: dict[str, str] = {}
+    inputs, renamed = program.inputs, dict[str, str]()
     for declared, labels in zip(inputs, given):
         for axis, label in labels.items():
             symbol = declared.axes.get(axis)
@@ -113,7 +121,9 @@ def _name_symbols(inputs: Sequence[Input], given: Sequence[Mapping[int, str]]) -
                     f"axis {axis} of {declared.name!r} is fixed in the exported program; give torch.export.export "
                     "dynamic_shapes with a Dim for it"
                 )
-            renamed.setdefault(symbol, label)
+            if symbol not in program.labels.derived:
+                renamed.setdefault(symbol, label)
+    renamed = program.labels.rename(renamed)
     for declared in inputs:
         declared.axes = {axis: renamed.get(symbol, symbol) for axis, symbol in declared.axes.items()}
 
@@ -121,8 +131,11 @@ def _name_symbols(inputs: Sequence[Input], given: Sequence[Mapping[int, str]]) -
 # -- dynamic_shapes -------------------------------------------------------------------------------
 
 
-def _by_shapes(program: Program, shapes: Any) -> list[dict[int, str]]:
-    """Labels of each input by `dynamic_shapes`: a dict by argument, or a tuple of the arguments in order."""
+def _by_shapes(program: Program, shapes: Any, said: Labels) -> list[dict[int, str]]:
+    """Labels of each input by `dynamic_shapes`: a dict by argument, or a tuple of the arguments in order.
+
+    What Dims say of their sizes is added to `said`.
+    """
     if shapes is None:
         return [{} for _ in program.inputs]
     arguments = program.arguments or [declared.name for declared in program.inputs]
@@ -133,7 +146,7 @@ def _by_shapes(program: Program, shapes: Any) -> list[dict[int, str]]:
         spec = shapes
         for depth, part in enumerate(declared.name.split(".")):
             spec = _child(spec, part, arguments if depth == 0 else None)
-        found.append(_labels(declared, spec))
+        found.append(_labels(declared, spec, said))
     return found
 
 
@@ -169,30 +182,67 @@ def _position(part: str) -> int | None:
     return int(part) if part.isdigit() else None
 
 
-def _labels(declared: Input, spec: Any) -> dict[int, str]:
+def _labels(declared: Input, spec: Any, said: Labels) -> dict[int, str]:
     """Labels by axis; a `torch.export.Dim` gives its name, an unnamed dynamic axis gets one."""
     if spec is None:
         return {}
     rank = _rank(declared)
-    entries = dict(spec) if isinstance(spec, Mapping) else dict(enumerate(spec)) if isinstance(spec, (list, tuple)) else None
+    entries = (
+        dict(spec) if isinstance(spec, Mapping) else dict(enumerate(spec)) if isinstance(spec, (list, tuple)) else None
+    )
     if entries is None or rank is None:
         raise TypeError(
             f"dynamic_shapes has {spec!r} for {declared.name!r}; a tensor takes a dict {{axis: Dim}} or a list of Dims"
         )
     labels: dict[int, str] = {}
     for axis, size in entries.items():
-        label = _label(size, f"{declared.name}_dim_{axis}")
+        if isinstance(size, int) and -rank <= axis < rank and size != declared.example.shape[axis]:
+            raise ValueError(
+                f"dynamic_shapes has the fixed size {size} for axis {axis} of {declared.name!r}, where the example has "
+                f"{declared.example.shape[axis]}"
+            )
+        label = _label(size, f"{declared.name}_dim_{axis}", said)
         if label is not None:
             labels[axis] = label
     return positive_axes(declared.name, labels, rank)
 
 
-def _label(size: Any, default: str) -> str | None:
+def _label(size: Any, default: str, said: Labels) -> str | None:
+    """The label that stands for a size of `dynamic_shapes`; None for a fixed one."""
     if size is None or isinstance(size, int):
         return None
     if isinstance(size, str):
         return size
     name = getattr(size, "__name__", None)
-    if isinstance(name, str) and name.isidentifier():  # a Dim; a derived one (2*batch) is named after its place
+    if isinstance(name, str):
+        return _label_of_dim(size, name, said)
+    if "STATIC" in str(size):
+        return None
+    if not hasattr(size, "min"):
+        raise TypeError(
+            f"dynamic_shapes has {size!r}, of type {type(size).__name__}; a size is a Dim, a label, an int or None"
+        )
+    _bound(said, default, size)
+    return default
+
+
+def _label_of_dim(dim: Any, name: str, said: Labels) -> str:
+    """The name of a Dim, or the expression of one that is derived from another."""
+    if name.isidentifier():
+        _bound(said, name, dim)
         return name
-    return None if "STATIC" in str(size) else default
+    size = parse(name)
+    assert isinstance(size, Dim)
+    _bound(said, dim.root.__name__, dim.root)
+    said.derived[str(size)] = size
+    return str(size)
+
+
+def _bound(said: Labels, label: str, dim: Any) -> None:
+    """Note the bounds of a Dim, which are None or a sort of infinity where it has none."""
+    least, largest = (x if isinstance(x, int) else None for x in (dim.min, dim.max))
+    bounds = (least or 0, largest)
+    if said.bounds.setdefault(label, bounds) != bounds:
+        raise ValueError(
+            f"dynamic_shapes has two Dims {label!r} of different bounds: {said.bounds[label]} and {bounds}"
+        )

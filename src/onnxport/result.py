@@ -14,6 +14,7 @@ from .dtypes import quantized_parts
 from .errors import OnnxExporterError, VerificationError
 from .lower.model import Lowered
 from .options import TrainingMode
+from .program import Labels
 
 if TYPE_CHECKING:
     from .verify import Comparison, FirstDifference, Reference, Report, Session
@@ -131,7 +132,9 @@ class ExportResult:
         from .verify import Comparison, Session
 
         session = self._load() if model is None else Session(model)
-        return Comparison(self._reference(), session, self._feed, rtol, atol)
+        program = self._lowered.program
+        labels = Labels() if program is None else program.labels
+        return Comparison(self._reference(), session, self._feed, labels, rtol, atol)
 
     # -- what a verification needs --------------------------------------------------------------------
 

@@ -88,7 +88,7 @@ def thaw(program: Program, model: Any, args: Any, kwargs: Mapping[str, Any] | No
 
     positional, named = normalize(args, kwargs)
     axes = [declared.axes for declared in program.inputs]
-    return liveness.thaw(program, sizes(program), Reruns(uncompiled(model), positional, named, axes))
+    return liveness.thaw(program, sizes(program), Reruns(uncompiled(model), positional, named, axes, program.labels))
 
 
 __all__ = ["capture", "thaw", "uncompiled"]

@@ -11,17 +11,20 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 
+from ..dims import Dim, free_symbols, parse
 from ..dtypes import to_scalar_type
 from ..errors import OnnxExporterError
 from ..program import Block, Location, Node, Operand, Program, TensorType, Value
 from ..program.ir import Input, Weight
-from ..program.schema import REQUIRED, Schema, parse
+from ..program.labels import Labels, inverse
+from ..program.schema import REQUIRED, Schema
+from ..program.schema import parse as parse_schema
 from .graph import location
 
 # Python's functions on numbers, and the operators that TorchScript has for them.
@@ -64,7 +67,7 @@ _CHECKS = re.compile(
 )
 
 
-_APPEND = parse("aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)")
+_APPEND = parse_schema("aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)")
 
 
 def read(exported: torch.export.ExportedProgram) -> Program:
@@ -102,12 +105,21 @@ class _Reader:
                 raise OnnxExporterError(
                     f"the exported program has an input of kind {spec.kind.name}, which ONNX has no form of"
                 )
+        labels = _label_sizes(inputs, exported.range_constraints)
         block = graph.block([i.value for i in inputs])
         specs = exported.graph_signature.output_specs
         wanted = [i for i, s in enumerate(specs) if s.kind is OutputKind.USER_OUTPUT and not _is_none(s.arg)]
         block.returns = [block.returns[i] for i in wanted]
         return Program(
-            block, inputs, weights, [None] * len(wanted), "main_graph", self.modules, "exported", keep_alive=exported
+            block,
+            inputs,
+            weights,
+            [None] * len(wanted),
+            "main_graph",
+            self.modules,
+            "exported",
+            labels=labels,
+            keep_alive=exported,
         )
 
 
@@ -119,14 +131,49 @@ def _input(value: Value, node: torch.fx.Node) -> Input:
     example = node.meta["val"]
     if not isinstance(example, torch.Tensor):
         return Input(value, node.name, example if isinstance(example, (bool, int, float)) else _hint(example))
-    axes: dict[int, str] = {}
-    for axis, size in enumerate(example.shape):
-        text = str(size)  # that of a number too, where torch.export found that an axis can't be dynamic
-        if not isinstance(size, int) and not text.isdigit():
-            plain = text.isidentifier()
-            axes[axis] = text if plain else f"{node.name}_dim_{axis}"
+    # An axis that torch.export found can't be dynamic has the text of a number.
+    axes = {
+        axis: str(size)
+        for axis, size in enumerate(example.shape)
+        if not isinstance(size, int) and not str(size).isdigit()
+    }
     sizes = [_hint(size) for size in example.shape]
     return Input(value, node.name, torch.empty(sizes, dtype=example.dtype, device="meta"), axes)
+
+
+def _label_sizes(inputs: Sequence[Input], ranges: Mapping[Any, Any]) -> Labels:
+    """Make labels of the sizes of inputs; what is known of them.
+
+    An expression is kept as such where the sizes in it are those of axes, or can be told from it.
+    """
+    labels = Labels()
+    roots = {text for declared in inputs for text in declared.axes.values() if text.isidentifier()}
+    for declared in inputs:
+        for axis, text in declared.axes.items():
+            if text.isidentifier():
+                continue
+            size = _expression(text, roots)
+            if size is not None:
+                declared.axes[axis] = str(size)
+                labels.derived[str(size)] = size
+            else:
+                declared.axes[axis] = f"{declared.name}_dim_{axis}"
+    for symbol, found in ranges.items():
+        least, largest = (int(x) if str(x).isdigit() else None for x in (found.lower, found.upper))
+        labels.bounds[str(symbol)] = (least or 0, largest)
+    return labels
+
+
+def _expression(text: str, roots: set[str]) -> Dim | None:
+    """The size that a text says, if the symbols in it are known, or the only one can be told from it."""
+    try:
+        size = parse(text)
+    except ValueError:
+        return None
+    missing = sorted(free_symbols(size) - roots)
+    if len(missing) > 1 or (missing and inverse(size, missing[0], size) is None):
+        return None
+    return size if isinstance(size, Dim) else None
 
 
 def _hint(size: Any) -> int:
@@ -203,7 +250,7 @@ class _Graph:
         return None
 
     def _operator(self, node: torch.fx.Node, target: torch._ops.OpOverload) -> None:
-        schema = parse(str(target._schema))
+        schema = parse_schema(str(target._schema))
         if _CHECKS.match(schema.name):
             return
         inputs = self._bind(schema, node.args, node)
@@ -268,7 +315,7 @@ class _Graph:
     def _with_effects(self, node: torch.fx.Node) -> None:
         """An operator that must not move: `(token, operator, *arguments) -> (token, *results)`."""
         _, target, *arguments = node.args
-        schema = parse(str(target._schema))  # type: ignore[union-attr]
+        schema = parse_schema(str(target._schema))  # type: ignore[union-attr]
         outputs: list[Value] = []
         if not _CHECKS.match(schema.name):
             outputs = self._results(node, list(_flat(node.meta["val"]))[1:] if schema.returns else [])

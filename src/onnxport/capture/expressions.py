@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Container, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -99,7 +100,7 @@ def separating_size(size: int, groups: Sequence[Sequence[Expression]], seen: Con
     """
     if all(len(group) < 2 for group in groups):
         apart = (2 * size + 3 * step, step, size + 3 * step, 2 * size, 2 * step)
-        return next((n for n in apart if n not in seen), size)
+        return next((n for n in itertools.chain(apart, range(step, size * 2 + 1, step)) if n not in seen), size)
 
     def score(n: int) -> tuple[int, int]:
         return sum(len({e.at(n) for e in group}) for group in groups), -abs(n - size) + (n > size)

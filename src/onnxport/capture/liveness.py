@@ -28,7 +28,6 @@ from .comparison import Difference, Site, compare, same_text, takes_pieces
 from .expressions import Expression, candidates, integer, separating_size
 from .graph import INNER
 from .rolled import roll
-from .sums import keeping_sum
 from .trial_sizes import Sizes
 
 # Traces at further sizes that are made to tell expressions apart.
@@ -141,7 +140,7 @@ def thaw(program: Program, sizes: Sizes, reruns: Reruns) -> Report:
     """
     report, others = _thaw(program, sizes, reruns)
     for trial in others if report.frozen else ():
-        elsewhere = dataclasses.replace(trial.recording.read(), conversions=program.conversions)
+        elsewhere = dataclasses.replace(trial.recording.read(), conversions=program.conversions, labels=program.labels)
         tried = [dict(sizes), *(other.sizes for other in others), trial_sizes.doubled(sizes)]
         if _Trials(elsewhere, sizes, reruns).agree(tried):
             again, _ = _thaw(elsewhere, trial.sizes, reruns)
@@ -164,7 +163,7 @@ def _thaw(program: Program, sizes: Sizes, reruns: Reruns) -> tuple[Report, list[
     conversions = program.conversions or []
     trials = _Trials(program, sizes, reruns)
     if program.keeps_sizes:  # that it runs at all is enough
-        larger = next(filter(trials.runs, trial_sizes.grown(sizes, conversions)), None)
+        larger = next(filter(trials.runs, map(trials.allowed, trial_sizes.grown(sizes, conversions))), None)
         if larger is not None:
             _, stuck = trials.others(larger)
             return Report(stuck, failure=trials.failure), []
@@ -176,7 +175,7 @@ def _thaw(program: Program, sizes: Sizes, reruns: Reruns) -> tuple[Report, list[
     else:
         crossed = None
     if grown is None and crossed is None:
-        return Report(tuple(sizes), failure=trials.failure), []
+        return Report(tuple(sizes) if trials.failure else (), failure=trials.failure), []
     first = grown or crossed
     alone, stuck = trials.others(first.sizes) if first else ([], ())
     made = [trial for trial in (grown, crossed, *map(trials.at, alone)) if trial is not None]
@@ -225,8 +224,14 @@ class _Trials:
         self.failure = ""
         self.rolls = ""
 
+    def allowed(self, sizes: Sizes) -> dict[str, int]:
+        """Sizes that may be, near to these."""
+        return self.program.labels.allowed(self.sizes, sizes)
+
     def runs(self, sizes: Sizes) -> bool:
-        sizes = keeping_sum(self.sizes, sizes)
+        sizes = self.allowed(sizes)
+        if sizes == self.sizes:
+            return False
         outputs = self.reruns.run(sizes)
         if isinstance(outputs, Exception):
             self.failure = self.failure or f"at {_listed(sizes)}: {_raised(outputs)}"
@@ -236,7 +241,8 @@ class _Trials:
     def others(self, tried: Sizes) -> tuple[list[dict[str, int]], tuple[str, ...]]:
         """Sizes at which the model runs with labels changed that `tried` left as they were; and labels which can't be
         changed, alone or with those of their size."""
-        left = [label for label, size in self.sizes.items() if tried[label] == size]
+        count = self.program.labels.count
+        left = [label for label, size in self.sizes.items() if tried[label] == size and count(label) != 1]
         found: list[dict[str, int]] = []
         self.failure = ""
         alike = [[other for other in left if self.sizes[other] == self.sizes[label]] for label in left]
@@ -259,7 +265,7 @@ class _Trials:
                 yield {**self.sizes, group[0]: size}
 
     def at(self, sizes: dict[str, int], *, other_values: bool = False) -> _Trial | None:
-        sizes = keeping_sum(self.sizes, sizes)
+        sizes = self.allowed(sizes)
         recording = self.reruns.trace(sizes, other_values)
         if isinstance(recording, Exception):
             self.failure = self.failure or f"at {_listed(sizes)}: {_raised(recording)}"
@@ -269,7 +275,7 @@ class _Trials:
     def first(self, options: Iterator[dict[str, int]]) -> _Trial | None:
         """At the first of these sizes at which the model runs."""
         for sizes in options:
-            trial = None if sizes == self.sizes else self.at(sizes)
+            trial = None if self.allowed(sizes) == self.sizes else self.at(sizes)
             if trial is not None:
                 return trial
         return None
@@ -277,7 +283,7 @@ class _Trials:
     def agree(self, options: Iterable[dict[str, int]]) -> bool:
         """Whether the program gives, wherever the model runs another one, the same results: an `if` that only saves
         time, as attention has one for single tokens."""
-        for sizes in (keeping_sum(self.sizes, option) for option in options):
+        for sizes in map(self.allowed, options):
             expected = self.reruns.run(sizes)
             if not isinstance(expected, Exception):
                 given = self.reruns.replay(self.program.keep_alive, sizes)
@@ -367,7 +373,7 @@ class _Thawing:
         frozen = []
         for path, (at, difference) in self.differences.items():
             options = self._options(path) if settled and self._is_before_breaks(difference) else []
-            if len(options) == 1 and options[0].confirmed:
+            if len(options) == 1 and (options[0].confirmed or self._saw_all_sizes(options[0].label)):
                 _replace(difference, options[0], made)
                 frozen += self._too_short(difference, options[0])
             else:
@@ -379,12 +385,17 @@ class _Thawing:
             block.nodes.insert(block.nodes.index(node), new)
         return frozen
 
+    def _saw_all_sizes(self, label: str) -> bool:
+        """Whether no size is left at which an expression could be another one."""
+        return self.program.labels.count(label) == len({self.sizes[label], *(at[label] for at, _, _ in self.seen)})
+
     def _too_short(self, difference: Difference, expression: Expression) -> list[Frozen]:
         """A loop whose first and last iterations stay outside runs these at sizes that have none."""
-        least = {**self.sizes, expression.label: 1}
-        if difference.site.node.op != "prim::Loop" or expression.at(1) >= 0 or not self.trials.runs(least):
+        least = self.trials.allowed({**self.sizes, expression.label: 1})
+        shortest = least[expression.label]
+        if difference.site.node.op != "prim::Loop" or expression.at(shortest) >= 0 or not self.trials.runs(least):
             return []
-        self.small = self.small or _listed({expression.label: 1})
+        self.small = self.small or _listed({expression.label: shortest})
         return [Frozen(_place(difference.site), f"the loop is longer than this at {_listed(least)}", is_loop=True)]
 
     def _is_before_breaks(self, difference: Difference) -> bool:
@@ -434,10 +445,14 @@ class _Thawing:
         return True
 
     def _at_separating_size(self, groups: list[list[Expression]]) -> _Trial | None:
-        refused = {label: {size, *(at[label] for at, _, _ in self.seen)} for label, size in self.sizes.items()}
+        outside = self.program.labels.outside
+        refused = {
+            label: {size, *(at[label] for at, _, _ in self.seen), *outside(label, 4 * size + 64)}
+            for label, size in self.sizes.items()
+        }
         if self.trials.rolls:  # a single iteration isn't recognised
             for label, size in self.sizes.items():
-                refused[label].update(range(1, size))
+                refused[label].update(range(1, size if self.program.labels.count(label) is None else 3))
         for attempt in range(3):
             chosen = {}
             for label, size in self.sizes.items():

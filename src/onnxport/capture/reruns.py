@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import torch
 
+from ..program import Labels
 from .compiled import compiling_nothing
 from .inputs import flatten, flatten_outputs
 from .trace import Recording, copies, record, unchanged
@@ -26,9 +27,14 @@ class Reruns:
     """
 
     def __init__(
-        self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], axes: Sequence[Mapping[int, str]]
+        self,
+        model: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        axes: Sequence[Mapping[int, str]],
+        labels: Labels,
     ) -> None:
-        self.model, self.args, self.kwargs, self.axes = model, args, kwargs, axes
+        self.model, self.args, self.kwargs, self.axes, self.labels = model, args, kwargs, axes, labels
         self._functions: dict[int, tuple[Any, Callable[..., Any]]] = {}
 
     def trace(self, sizes: Sizes, other_values: bool = False) -> Recording | Exception:
@@ -66,7 +72,8 @@ class Reruns:
         return _tried(call, sizes)
 
     def _resized(self, leaves: list[torch.Tensor], sizes: Sizes) -> list[torch.Tensor]:
-        return [_resized(leaf, labels, sizes) for leaf, labels in zip(leaves, self.axes)]
+        wanted = [{axis: self.labels.size(label, sizes) for axis, label in axes.items()} for axes in self.axes]
+        return [_resized(leaf, of_leaf) for leaf, of_leaf in zip(leaves, wanted)]
 
 
 def _tried(make: Callable[[], T], sizes: Sizes) -> T | Exception:
@@ -77,15 +84,15 @@ def _tried(make: Callable[[], T], sizes: Sizes) -> T | Exception:
         return error
 
 
-def _resized(tensor: torch.Tensor, labels: Mapping[int, str], sizes: Mapping[str, int]) -> torch.Tensor:
-    """The tensor with its labelled axes cut to other sizes, or the last of them repeated: values stay in range, and in
-    order where they are."""
-    for axis, label in labels.items():
+def _resized(tensor: torch.Tensor, sizes: Mapping[int, int]) -> torch.Tensor:
+    """The tensor with axes cut to other sizes, or the last of them repeated: values stay in range, and in order where
+    they are."""
+    for axis, size in sizes.items():
         if not tensor.shape[axis]:
-            tensor = tensor.new_zeros([*tensor.shape[:axis], sizes[label], *tensor.shape[axis + 1 :]])
-        elif sizes[label] != tensor.shape[axis]:
+            tensor = tensor.new_zeros([*tensor.shape[:axis], size, *tensor.shape[axis + 1 :]])
+        elif size != tensor.shape[axis]:
             tensor = tensor.index_select(
-                axis, torch.arange(sizes[label], device=tensor.device).clamp(max=tensor.shape[axis] - 1)
+                axis, torch.arange(size, device=tensor.device).clamp(max=tensor.shape[axis] - 1)
             )
     return tensor
 

@@ -85,6 +85,7 @@ def verify_file(
         raise BadUsage(f"there is no file {path}")
     with _step("loading PyTorch and the model"):
         from ..options import TrainingMode
+        from ..program import Labels
         from ..verify import Comparison, Reference, Session
         from ..verify.sizes import Axes
 
@@ -98,7 +99,8 @@ def verify_file(
             f"{path} has {len(names)} inputs ({', '.join(names)}), but {len(reference.examples)} are given by --input"
         )
     axes: Axes = session.axes
-    comparison = Comparison(reference, session, lambda flat: dict(zip(names, flat)), rtol, atol)
+    labels = Labels.read(label for of_input in axes for label in of_input.values())
+    comparison = Comparison(reference, session, lambda flat: dict(zip(names, flat)), labels, rtol, atol)
     with _step("comparing with PyTorch"):
         report = comparison.verify([reference.examples], axes)
     _out.print(table_of(report))

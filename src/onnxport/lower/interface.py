@@ -9,13 +9,16 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
-from ..dims import Dim, Size
+from ..dims import Dim, Size, free_symbols, substitute
 from ..dtypes import real_of, to_onnx
 from ..errors import LoweringError, warn
+from ..program import Program
 from ..program.ir import Input
+from ..program.labels import Labels, inverse
 from . import listing, ranks
 from .builder import Builder
 from .quantized import STORED, QTensor, parameters
+from .scope import SizeSource
 from .values import Maybe, Scalar, Tensor, describe
 from .values import Sequence as ListValue
 
@@ -24,11 +27,44 @@ _NUMBERS: dict[type, torch.dtype] = {bool: torch.bool, int: torch.int64, float: 
 # -- inputs ---------------------------------------------------------------------------------------
 
 
-def input_value(g: Builder, declared: Input, name: str, labels: Mapping[int, str]) -> Any:
-    """The value of an input, and its ONNX value appended to the graph's inputs."""
+def input_values(g: Builder, program: Program) -> list[Any]:
+    """The values of the inputs, and their ONNX values appended to the graph's inputs."""
+    known = program.labels
+    symbols = {root: g.symbol(root) for size in known.derived.values() for root in free_symbols(size)}
+
+    def size(label: str) -> Size:
+        expression = known.derived.get(label)
+        return g.symbol(label) if expression is None else substitute(expression, symbols)
+
+    values = [
+        _input_value(g, declared, declared.name, {axis: size(label) for axis, label in declared.axes.items()})
+        for declared in program.inputs
+    ]
+    for declared, value in zip(program.inputs, values):
+        if isinstance(value, Tensor):
+            _solve(g, value, declared, known)
+    return values
+
+
+def _solve(g: Builder, tensor: Tensor, declared: Input, known: Labels) -> None:
+    """Say how to compute sizes that are the size of no axis, from those that follow from them."""
+    for axis, label in declared.axes.items():
+        expression = known.derived.get(label)
+        if expression is None:
+            continue
+        for root in free_symbols(expression):
+            if g.scope.source(root) is None:
+                whole = g.fresh("size")
+                g.scope.sizes[str(whole)] = SizeSource(tensor, axis)
+                solution = inverse(expression, root, whole)
+                assert solution is not None
+                g.scope.sizes[root] = SizeSource(g.size(solution), None)
+
+
+def _input_value(g: Builder, declared: Input, name: str, labels: Mapping[int, Size]) -> Any:
     example = declared.example
     if isinstance(example, torch.Tensor):
-        dims = [g.symbol(labels[i]) if i in labels else int(d) for i, d in enumerate(example.shape)]
+        dims = [labels.get(i, int(d)) for i, d in enumerate(example.shape)]
         if example.is_quantized:
             return _quantized_input(g, name, example, dims)
         return tensor_input(g, name, example.dtype, dims)
@@ -64,7 +100,7 @@ def _quantized_input(g: Builder, name: str, example: torch.Tensor, dims: Sequenc
     return QTensor(example.dtype, integers, *parameters(g, scale, zero_point, example.dtype))
 
 
-def _tensors_input(g: Builder, name: str, example: list[torch.Tensor], labels: Mapping[int, str]) -> ListValue:
+def _tensors_input(g: Builder, name: str, example: list[torch.Tensor], labels: Mapping[int, Size]) -> ListValue:
     """A list of tensors: an ONNX sequence of any length. Axes with a label differ from element to element."""
     g.require(11, "a list of tensors among the inputs")
     first = example[0]
@@ -81,10 +117,10 @@ def _tensors_input(g: Builder, name: str, example: list[torch.Tensor], labels: M
     return ListValue(Tensor, first.dtype, dims, value=value)
 
 
-def _numbers_input(g: Builder, name: str, example: list[Any], labels: Mapping[int, str]) -> Any:
+def _numbers_input(g: Builder, name: str, example: list[Any], labels: Mapping[int, Size]) -> Any:
     """A list of numbers: a vector; of the example's length, if its axis has no label."""
     kind = float if any(isinstance(x, float) for x in example) else type(example[0])
-    vector = tensor_input(g, name, _NUMBERS[kind], [g.symbol(labels[0]) if labels else len(example)])
+    vector = tensor_input(g, name, _NUMBERS[kind], [labels[0] if labels else len(example)])
     if labels:
         wide = {float: torch.float64}.get(kind, _NUMBERS[kind])
         return ListValue(kind, wide, (), rows=g.cast(vector, wide))

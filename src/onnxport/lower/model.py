@@ -21,7 +21,7 @@ from . import control_flow
 from .builder import Builder
 from .evaluator import Evaluator, Observer, Resolver
 from .finish import name_everything, prune
-from .interface import OptionalValue, flatten, input_value, output_value
+from .interface import OptionalValue, flatten, input_values, output_value
 from .ranks import settle
 from .values import Sequence as ListValue
 from .values import Tensor
@@ -63,7 +63,7 @@ def lower(
     g.by_call = bool(options.modules_as_functions)
     if not options.export_params:
         g.fed = {w.name for w in program.weights.values() if w.in_state}
-    inputs = [input_value(g, declared, declared.name, declared.axes) for declared in program.inputs]
+    inputs = input_values(g, program)
     graph_inputs = list(g.root.inputs)
     names = [value.name or "" for value in graph_inputs]
     results = Evaluator(program, g, resolve, observe).evaluate(inputs)

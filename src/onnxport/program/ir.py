@@ -13,6 +13,7 @@ from typing import Any, Union
 
 import torch
 
+from .labels import Labels
 from .schema import Schema
 
 
@@ -165,6 +166,7 @@ class Program:
     modules: dict[str, str] = field(default_factory=dict)  # scope -> class name of the module there
     front_end: str = "trace"  # "trace", "script" or "exported"
     state: dict[str, Operand] = field(default_factory=dict)  # attributes that the program writes, by path
+    labels: Labels = field(default_factory=Labels)  # what is known of the sizes of dynamic axes
     arguments: list[str] = field(default_factory=list)  # of the model, in order; tensors among them are `inputs`
     conversions: list[Conversion] | None = None  # of sizes to Python numbers; None if nobody looked
     reads_values: bool = False  # whether values of the inputs became Python numbers

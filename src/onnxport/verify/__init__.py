@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
+from ..program import Labels
 from . import sizes as _sizes
 from .compare import OutputError, compare
 from .first_difference import FirstDifference
@@ -27,12 +28,13 @@ class Comparison:
         reference: the model in PyTorch.
         session: the exported one in onnxruntime.
         feed: from flat inputs to the graph's inputs by name.
-        output_names: to name outputs in the report.
+        labels: what is known of the sizes of dynamic axes.
     """
 
     reference: Reference
     session: Session
     feed: Feed
+    labels: Labels = field(default_factory=Labels)
     rtol: float | None = None
     atol: float | None = None
 
@@ -59,12 +61,12 @@ class Comparison:
         return Report(tuple(checks))
 
     def _made(self, example: list[Any], axes: _sizes.Axes) -> Iterable[list[Any]]:
-        for wanted in _sizes.others(_sizes.sizes_of(example, axes)):
-            yield _sizes.resized(example, axes, wanted)
+        for wanted in _sizes.others(_sizes.sizes_of(example, axes, self.labels), self.labels):
+            yield _sizes.resized(example, axes, wanted, self.labels)
 
     def check(self, flat: list[Any], axes: _sizes.Axes, *, may_skip: bool) -> tuple[Check, list[torch.Tensor]]:
         """One run of both sides; what PyTorch gave, too."""
-        at = _sizes.sizes_of(flat, axes)
+        at = _sizes.sizes_of(flat, axes, self.labels)
         try:
             expected = self.reference(flat)
         except Exception as error:  # whatever the model raises

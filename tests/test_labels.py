@@ -2,7 +2,7 @@
 
 import pytest
 
-from onnxport.capture.sums import keeping_sum
+from onnxport.program.labels import keeping_sum
 
 
 @pytest.mark.parametrize(
