@@ -315,6 +315,9 @@ class Evaluator:
             ]
             return Cell(made, self.depth) if isinstance(result, list) else tuple(made)
         if isinstance(result, Sequence):
+            result.held = ((base.root, base.root.writes),)
+            if views.element(name, arguments, 0) is not None:
+                result.element = lambda index: self._element(name, base, arguments, index)
             cell = Cell(result, self.depth)
             base.rival(cell)
             return cell
@@ -329,6 +332,15 @@ class Evaluator:
         if same:
             return base
         return Ref(result, base, views.step(self.g, name, lower, arguments, position, None), self.depth)
+
+    def _element(self, name: str, base: Ref, arguments: list[Any], index: Any) -> Ref:
+        """One of the views, of a number known only at run time, that an op gives."""
+        op, given = views.element(name, arguments, index)  # type: ignore[misc]
+        lower = registry.find(op)
+        assert lower is not None
+        tensor = self.resolved(base)
+        made = views.step(self.g, op.partition(".")[0], lower, [tensor, *given], 0, None)
+        return Ref(made.forward(tensor), base, made, self.depth)
 
     def rename(self, ref: Ref, other: Ref) -> None:
         """From here on the tensor that `ref` is, is `other`: what had it by name sees that."""

@@ -157,7 +157,7 @@ class Ref:
             for link in self.links:
                 link.target.write(link.choose(new, link.target.read(journal)), journal)
                 link.writes = link.target.root.writes
-            if self.place is not None:
+            if self.place is not None and not self.links:
                 self.place[0].doubt(
                     "an element of a list of unknown length was written in place; assign it: `items[i] = items[i] + 1`",
                     journal,
@@ -167,6 +167,7 @@ class Ref:
                     "it is not known at export whether this tensor shares its memory with another one that was written to "
                     "in place (an If, a Loop or a reshape gives the one or the other); clone() one of them before the write",
                     journal,
+                    self,
                 )
         else:
             assert self.step is not None
@@ -184,16 +185,16 @@ class Ref:
         self.writes += 1
         self.tensor = new
 
-    def doubt(self, reason: str, journal: Journal | None = None) -> None:
-        """The content isn't known any more."""
+    def doubt(self, reason: str, journal: Journal | None = None, writer: Ref | None = None) -> None:
+        """The content isn't known any more, nor that of what may share its memory, but for the one that was written."""
         root = self.root
-        if root.unsure:
+        if root.unsure or root is writer:
             return
         if journal is not None and root.depth < journal.depth:
             journal.before.setdefault(root, root._state())
         root.unsure = reason
         for rival in root.rivals:
-            rival.doubt(reason, journal)
+            rival.doubt(reason, journal, writer)
 
     def rival(self, other: Ref | Cell) -> None:
         """It and the other may share memory, or not."""
@@ -259,12 +260,23 @@ class Cell:
             raise LoweringError(self.unsure)
         return self._content
 
+    @property
+    def shown(self) -> Any:
+        """The content, though it may be out of date."""
+        return self._content
+
+    @property
+    def views(self) -> Any:
+        """How to take an element of a list of views; that holds whatever was written to their base."""
+        return getattr(self._content, "element", None)
+
     def put(self, content: Any, journal: Journal | None = None) -> None:
         if journal is not None and self.depth < journal.depth:
             journal.before.setdefault(self, (self._content, self.unsure))
         self._content = content
 
-    def doubt(self, reason: str, journal: Journal | None = None) -> None:
+    def doubt(self, reason: str, journal: Journal | None = None, writer: Ref | None = None) -> None:
+        """The content isn't known any more."""
         if journal is not None and self.depth < journal.depth:
             journal.before.setdefault(self, (self._content, self.unsure))
         self.unsure = reason

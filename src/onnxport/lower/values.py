@@ -147,7 +147,7 @@ class Sequence:
     element, or for all if even their number does.
     """
 
-    __slots__ = ("dims", "dtype", "held", "kind", "rows", "value")
+    __slots__ = ("dims", "dtype", "element", "held", "kind", "rows", "value")
 
     def __init__(
         self,
@@ -164,7 +164,8 @@ class Sequence:
         self.dims = dims
         self.rows = rows
         self.value = value
-        self.held = held  # references put in, with their versions: the list holds them, not their content of then
+        self.held = held  # storages whose memory elements may share, with the number of writes to them at that time
+        self.element: Any = None  # of a list of views: gives the view at an index
 
     def _refuse(self, *_: object) -> NoReturn:
         raise LoweringError(

@@ -95,6 +95,16 @@ def shares(name: str, node: Node, base: Ref, position: int, same: bool) -> bool 
     return True
 
 
+def element(name: str, arguments: list[Any], index: Size) -> tuple[str, list[Any]] | None:
+    """The view that is one of the views that an op gives: its op, and the arguments behind the base."""
+    if name == "aten::unbind":
+        return "aten::select.int", [*arguments[1:], index]
+    if name == "aten::split" and isinstance(arguments[1], (int, sizes.Dim)):
+        size, dim = arguments[1:]
+        return "aten::slice.Tensor", [dim, index * size, (index + 1) * size]
+    return None
+
+
 def step(
     g: Builder, name: str, lower: Callable[..., Any], arguments: list[Any], position: int, output: int | None
 ) -> Step:

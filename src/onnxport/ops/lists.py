@@ -11,7 +11,7 @@ from ..dims import Dim, Size
 from ..errors import LoweringError
 from ..lower import listing
 from ..lower.builder import Builder
-from ..lower.control_flow.merge import Merger
+from ..lower.control_flow.merge import Merger, roots_of
 from ..lower.evaluator import Evaluator, special
 from ..lower.registry import sequence_lowering
 from ..lower.storage import Appending, Cell, OnlyAppends, Ref
@@ -58,7 +58,34 @@ def as_sequence(ev: Evaluator, elements: list[Any]) -> Sequence:
         raise LoweringError("a list of values of different types is indexed by an int known only at run time")
     tensors = [listing.as_tensor(ev.g, Sequence(slot.kind, slot.dtype, None), ev.resolved(x)) for x in elements]
     dims: Any = slot.dims
-    return listing.of_elements(ev.g, slot.kind, slot.dtype, dims, tensors, rows=slot.as_rows)
+    made = listing.of_elements(ev.g, slot.kind, slot.dtype, dims, tensors, rows=slot.as_rows)
+    sharing(made, elements)
+    return made
+
+
+def sharing(made: Any, *sources: Any) -> Any:
+    """A list of unknown length, noted to share memory with the elements of those that it is made of."""
+    if isinstance(made, Sequence) and made.kind is Tensor:
+        made.held = tuple((root, root.writes) for root in dict.fromkeys(r for x in sources for r in roots_of(x)))
+    return made
+
+
+def element(ev: Evaluator, held: Any, index: Size, place: tuple[Any, Any]) -> Any:
+    """The element at an index known only at run time, or of a list of unknown length; what is written to it is too."""
+    whole = held if isinstance(held, Sequence) else as_sequence(ev, held)
+    found = ev.hold(listing.get(ev.g, whole, index))
+    if not isinstance(found, Ref):
+        return found
+    found.place = place
+    if isinstance(held, Sequence):
+        for root, _ in held.held:
+            found.rival(root)
+    elif ev.writes_tensors:
+        at = ev.g.size(listing.position(index, len(held)))
+        for i, x in enumerate(held):
+            if isinstance(x, Ref):
+                found.link(Merger(ev).link(ev.g.equal(at, ev.g.size(i)), x), ev.journal)
+    return found
 
 
 def _arguments(ev: Evaluator, node: Node) -> list[Any] | None:
@@ -151,15 +178,12 @@ def length(ev: Evaluator, node: Node, a: Any) -> Size:
 @list_special("aten::__getitem__.t")
 def getitem(ev: Evaluator, node: Node, list: Any, idx: Size) -> Any:
     """__getitem__.t(t[](a) list, int idx) -> t(*)"""
+    if isinstance(list, Cell) and list.views is not None:
+        return list.views(listing.position(idx, listing.length(ev.g, list.shown)))
     held = content(list)
-    if not isinstance(held, Sequence):
-        if isinstance(idx, int):
-            return _at(held, idx)
-        held = as_sequence(ev, held)
-    element = ev.hold(listing.get(ev.g, held, idx))
-    if isinstance(element, Ref) and isinstance(list, Cell):
-        element.place = (list, idx)
-    return element
+    if not isinstance(held, Sequence) and isinstance(idx, int):
+        return _at(held, idx)
+    return element(ev, held, idx, (list, idx))
 
 
 def _at(held: list[Any], index: int) -> Any:
@@ -174,7 +198,8 @@ def slice_(ev: Evaluator, node: Node, l: Any, start: Size | None = None, end: Si
     held = content(l)
     if not isinstance(held, Sequence) and (isinstance(start, Dim) or isinstance(end, Dim)):
         held = as_sequence(ev, held)
-    part = listing.cut(ev.g, held, start, end, step) if isinstance(held, Sequence) else held[start:end:step]
+    is_cut = isinstance(held, Sequence)
+    part = sharing(listing.cut(ev.g, held, start, end, step), held) if is_cut else held[start:end:step]
     return Cell(part, ev.depth) if ev.mutates else part
 
 
@@ -186,6 +211,10 @@ def add(ev: Evaluator, node: Node, a: Any, b: Any) -> Any:
 
 
 def _joined(ev: Evaluator, a: Any, b: Any) -> Any:
+    return sharing(_concatenated(ev, a, b), a, b)
+
+
+def _concatenated(ev: Evaluator, a: Any, b: Any) -> Any:
     if not isinstance(a, Sequence) and not isinstance(b, Sequence):
         return [*a, *b]
     if not isinstance(b, Sequence):  # one by one: they may differ in size
@@ -210,9 +239,8 @@ def repeat(ev: Evaluator, node: Node, a: Any, b: Any) -> Any:
         whole = held if isinstance(held, Sequence) else as_sequence(ev, held)
         rows = listing.as_rows(ev.g, whole)
         many = ev.g.expand(ev.g.unsqueeze(rows, [0]), [n, *rows.shape])
-        made = Sequence(
-            whole.kind, whole.dtype, whole.dims, rows=ev.g.reshape(many, [n * rows.shape[0], *rows.shape[1:]])
-        )
+        repeated = ev.g.reshape(many, [n * rows.shape[0], *rows.shape[1:]])
+        made = sharing(Sequence(whole.kind, whole.dtype, whole.dims, rows=repeated), whole)
     return Cell(made, ev.depth) if ev.mutates else made
 
 
@@ -228,16 +256,10 @@ def append(ev: Evaluator, node: Node, self: Any, el: Any) -> Any:
         return self
     held = content(self)
     if isinstance(held, Sequence):
-        put(ev, self, _holding(listing.insert(ev.g, held, None, ev.resolved(el)), held, el))
+        put(ev, self, sharing(listing.insert(ev.g, held, None, ev.resolved(el)), held, [el]))
     else:
         put(ev, self, [*held, el])
     return self
-
-
-def _holding(new: Sequence, old: Sequence, element: Any) -> Sequence:
-    """A list of unknown length with an element more: which references it holds."""
-    new.held = (*old.held, (element.root, element.root.writes)) if isinstance(element, Ref) else old.held
-    return new
 
 
 @list_special("aten::insert.t")
@@ -248,7 +270,7 @@ def insert(ev: Evaluator, node: Node, self: Any, idx: Size, el: Any) -> None:
     if not isinstance(held, Sequence) and isinstance(idx, Dim):
         held = as_sequence(ev, held)
     if isinstance(held, Sequence):
-        put(ev, self, _holding(listing.insert(ev.g, held, idx, ev.resolved(el)), held, el))
+        put(ev, self, sharing(listing.insert(ev.g, held, idx, ev.resolved(el)), held, [el]))
     else:
         new = list(held)
         new.insert(idx, el)  # type: ignore[arg-type]
@@ -261,6 +283,8 @@ def set_item(ev: Evaluator, node: Node, l: Any, idx: Size, el: Any) -> Any:
     listed(el)
     if isinstance(el, Ref) and el.place is not None and el.place[0] is l and el.place[1] == idx:
         l.unsure, el.place = "", None  # `items[i] += 1`: what was written in place is put back
+        if not isinstance(l.content, Sequence):
+            return l  # to the very element
     held = content(l)
     if not isinstance(held, Sequence):
         if isinstance(idx, int):
@@ -269,7 +293,7 @@ def set_item(ev: Evaluator, node: Node, l: Any, idx: Size, el: Any) -> Any:
             put(ev, l, [*held[:idx], el, *held[idx + 1 :]])
             return l
         held = as_sequence(ev, held)
-    put(ev, l, _holding(listing.put(ev.g, held, idx, ev.resolved(el)), held, el))
+    put(ev, l, sharing(listing.put(ev.g, held, idx, ev.resolved(el)), held, [el]))
     return l
 
 
@@ -277,16 +301,15 @@ def set_item(ev: Evaluator, node: Node, l: Any, idx: Size, el: Any) -> Any:
 def pop(ev: Evaluator, node: Node, self: Any, idx: Size = -1) -> Any:
     """pop.t(t[](a!) self, int idx=-1) -> t(*)"""
     held = content(self)
-    if not isinstance(held, Sequence):
-        if isinstance(idx, int):
-            element = _at(held, idx)
-            idx %= len(held)
-            put(ev, self, [*held[:idx], *held[idx + 1 :]])
-            return element
-        held = as_sequence(ev, held)
-    element = ev.hold(listing.get(ev.g, held, idx))
-    put(ev, self, listing.erase(ev.g, held, idx))
-    return element
+    if not isinstance(held, Sequence) and isinstance(idx, int):
+        found = _at(held, idx)
+        idx %= len(held)
+        put(ev, self, [*held[:idx], *held[idx + 1 :]])
+        return found
+    found = element(ev, held, idx, (self, None))
+    whole = held if isinstance(held, Sequence) else as_sequence(ev, held)
+    put(ev, self, sharing(listing.erase(ev.g, whole, idx), whole))
+    return found
 
 
 @list_special("aten::Delete.t")
@@ -314,7 +337,7 @@ def reverse(ev: Evaluator, node: Node, self: Any) -> None:
     held = content(self)
     if isinstance(held, Sequence):
         rows = ev.g.slice(listing.as_rows(ev.g, held), [-1], [-(1 << 62)], [0], [-1])
-        put(ev, self, Sequence(held.kind, held.dtype, held.dims, rows=rows))
+        put(ev, self, sharing(Sequence(held.kind, held.dtype, held.dims, rows=rows), held))
     else:
         put(ev, self, held[::-1])
 

@@ -117,6 +117,11 @@ def _merge_branches(ev: Evaluator, condition: Scalar, frames: list[Frame]) -> li
     given = iter(arrived)
     results = [merger.unpack(t, given) for t in templates]
     leave(ev, merger, holders, contents, given, unsure)
+    for result, a, b in zip(results, then.results, other.results):
+        merger.share(result, [(a, then.snapshot), (b, other.snapshot)])
+    for holder in holders:
+        if isinstance(holder, Cell):
+            merger.share(holder, [content_of(holder, then), content_of(holder, other)])
     return [_claimed(ev, condition, *x) for x in zip(results, then.results, other.results)]
 
 

@@ -143,6 +143,8 @@ class Loop:
                     holder.set(tensor, ev.journal)
                 else:
                     holder.put(merger.unpack_content(template, given), ev.journal)
+            for value, entered in zip(values, self.values):
+                merger.share(value, [(entered, None)])
             for cell in self.appended:
                 cell.put(Appending(cell), ev.journal)
             assert isinstance(number, Tensor)
@@ -282,9 +284,16 @@ class Loop:
         append(self.ev, "Loop", [trip, condition, *first], {"body": body_graph(self.ev, made.scope, ends)}, outputs)
         given = iter(self._left(outputs, len(leaving), entering, rivals))
         results = [merger.unpack(t, given) for t in self.templates]
+        before = {holder: holder.content for holder in self.holders if isinstance(holder, Cell)}
         unsure = {h: made.snapshot.unsure[h] for h in made.written if made.snapshot and h in made.snapshot.unsure}
         leave(self.ev, merger, list(self.holders), list(self.holders.values()), given, unsure)
         self._leave_scans(scans, outputs[len(leaving) + len(flags) :])
+        for result, value, after in zip(results, self.values, made.results[1:]):
+            merger.share(result, [(value, None), (after, made.snapshot)])
+        for holder, content in before.items():
+            merger.share(holder, [(content, None), content_of(holder, made)])
+        for cell, scan in scans.items():
+            merger.share(cell, [(self.appended[cell], None), (list(scan.items), None)])
         return results
 
     def _left(self, outputs: list[Any], count: int, entering: list[Packed], rivals: list[list[Ref]]) -> list[Arrived]:

@@ -453,6 +453,17 @@ class Merger:
 
     # -- shared memory ------------------------------------------------------------------------------
 
+    def share(self, result: Any, sides: list[tuple[Any, Snapshot | None]]) -> None:
+        """Note what older memory the elements of a list that arrived may share, which is one of the sides'."""
+        content = result.shown if isinstance(result, Cell) else result
+        parts = [(self.content(x, snapshot), snapshot) for x, snapshot in sides if not _is_unsure(x, snapshot)]
+        if isinstance(content, tuple):
+            for i, part in enumerate(content):
+                self.share(part, [(x[i], snapshot) for x, snapshot in parts if isinstance(x, tuple)])
+        elif isinstance(content, Sequence) and content.kind is Tensor:
+            roots = [root for x, _ in parts for root in roots_of(x) if root.depth <= self.ev.depth]
+            content.held = tuple((root, root.writes) for root in dict.fromkeys(roots))
+
     def link(self, condition: Tensor, target: Ref) -> Link:
         """The link of what arrives to a reference that it is under a condition."""
 
@@ -525,6 +536,19 @@ def same(a: Any, b: Any) -> bool:
     if isinstance(a, float):
         return repr(a) == repr(b)  # 0.0 and -0.0 differ, nan is nan
     return isinstance(a, (bool, int, str, complex, Dim, torch.device)) and bool(a == b)
+
+
+def roots_of(content: Any) -> list[Ref]:
+    """Storages whose memory the elements of a list may share."""
+    if isinstance(content, Sequence):
+        return [root for root, _ in content.held]
+    if isinstance(content, Appending):
+        content = content.items
+    return [x.root for x in content if isinstance(x, Ref)] if isinstance(content, (list, tuple)) else []
+
+
+def _is_unsure(value: Any, snapshot: Snapshot | None) -> bool:
+    return isinstance(value, Cell) and bool(value.unsure if snapshot is None else value in snapshot.unsure)
 
 
 def promoted(a: torch.dtype, b: torch.dtype) -> torch.dtype | None:
