@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from .torch_export import torch_export
-from .torch_names import NAME, modules
+from .torch_names import NAME, is_read, modules, operators
 
 _lock = threading.RLock()
 _active: list[Replacement] = []
@@ -67,7 +67,12 @@ class Replacement:
 
     def _install(self) -> None:
         ours = modules(torch_export)
-        loaded = {n: m for n, m in sys.modules.items() if n == NAME or n.startswith(f"{NAME}.")}
+        ops = operators()
+        if ops is not None:
+            sys.modules[_OPERATORS] = ours[NAME].__dict__["ops"] = ops
+        loaded = {
+            n: m for n, m in sys.modules.items() if (n == NAME or n.startswith(f"{NAME}.")) and not _is_operators(n)
+        }
         self._modules = {name: loaded.get(name) for name in {*loaded, *ours}}
         self._attribute = torch.__dict__.get("onnx")
         for name, module in loaded.items():
@@ -102,10 +107,19 @@ class Replacement:
                 sys.modules.pop(name, None)
             else:
                 sys.modules[name] = old
+        if not is_read(sys.modules.get(_OPERATORS)):  # otherwise it stays: its operators can't be registered twice
+            sys.modules.pop(_OPERATORS, None)
         if self._attribute is None:
             torch.__dict__.pop("onnx", None)
         else:
             vars(torch)["onnx"] = self._attribute
+
+
+_OPERATORS = f"{NAME}.ops"
+
+
+def _is_operators(name: str) -> bool:
+    return name == _OPERATORS or name.startswith(f"{_OPERATORS}.")
 
 
 def _forward(function: types.FunctionType, module: str, name: str) -> None:

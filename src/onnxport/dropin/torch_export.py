@@ -15,6 +15,7 @@ from .._export import export
 from ..compat.registration import register_custom_op_symbolic, registered, unregister_custom_op_symbolic
 from ..errors import OnnxExporterError
 from ..result import ExportResult
+from .program import ONNXProgram
 
 _KNOWN = frozenset(inspect.signature(export).parameters)
 
@@ -29,7 +30,7 @@ def torch_export(
     artifacts_dir: Any = ".",
     fallback: bool = False,
     **options: Any,
-) -> ExportResult:
+) -> ONNXProgram:
     """`onnxport.export` that understands what today's `torch.onnx.export` takes besides.
 
     Args:
@@ -52,7 +53,7 @@ def torch_export(
         _dump(args[0] if args else options["model"], result, folder)
     if report:
         (folder / "onnxport_report.md").write_text(report_of(result), encoding="utf-8")
-    return result
+    return ONNXProgram.of(result)
 
 
 @contextlib.contextmanager

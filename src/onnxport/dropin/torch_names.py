@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import enum
+import importlib.util
+import sys
 import types
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import onnx
+import torch
 
 from .. import errors, options, session, symbolic_helper, utils, verification
 from .._export import export_to_pretty_string
@@ -15,6 +19,7 @@ from ..compat import blocks, scalar_type
 from ..compat.graph import Graph
 from ..compat.registration import register_custom_op_symbolic, registered, unregister_custom_op_symbolic
 from ..result import ExportResult
+from .program import ONNXProgram
 
 NAME = "torch.onnx"
 
@@ -85,6 +90,33 @@ def is_registered_op(opname: str, domain: str, version: int) -> bool:
     return registered(name, version) is not None or registry.find(name) is not None
 
 
+def shape_as_tensor(x: torch.Tensor) -> torch.Tensor:
+    """`torch.onnx.operators.shape_as_tensor`: the sizes as a tensor."""
+    return torch._shape_as_tensor(x)
+
+
+def reshape_from_tensor_shape(x: torch.Tensor, shape: torch.Tensor) -> torch.Tensor:
+    """`torch.onnx.operators.reshape_from_tensor_shape`."""
+    return torch._reshape_from_tensor(x, shape)
+
+
+def assert_onnx_program(
+    program: ExportResult,
+    *,
+    rtol: float | None = None,
+    atol: float | None = None,
+    args: Any = None,
+    kwargs: Mapping[str, Any] | None = None,
+    **_: Any,
+) -> None:
+    """`torch.onnx.testing.assert_onnx_program`: AssertionError if a model differs from what was exported."""
+    given = None if args is None and not kwargs else [(*(args or ()), dict(kwargs or {}))]
+    try:
+        program.verify(given, rtol=rtol, atol=atol)
+    except errors.VerificationError as error:
+        raise AssertionError(str(error)) from error
+
+
 def modules(export: Callable[..., Any]) -> dict[str, types.ModuleType]:
     """Modules by name; `export` is what torch.onnx.export becomes."""
     main: dict[str, Any] = {
@@ -102,7 +134,7 @@ def modules(export: Callable[..., Any]) -> dict[str, types.ModuleType]:
         "JitScalarType": scalar_type.JitScalarType,
         "TensorProtoDataType": TensorProtoDataType,
         "ExportTypes": ExportTypes,
-        "ONNXProgram": ExportResult,
+        "ONNXProgram": ONNXProgram,
         "OnnxExporterError": errors.OnnxExporterError,
         "producer_name": "onnxport",
         "producer_version": "",
@@ -129,12 +161,21 @@ def modules(export: Callable[..., Any]) -> dict[str, types.ModuleType]:
         f"{NAME}._type_utils": _copy(f"{NAME}._type_utils", scalar_type, {}),
         f"{NAME}._internal": _module(f"{NAME}._internal", {}),
         f"{NAME}._internal.jit_utils": _module(f"{NAME}._internal.jit_utils", jit_utils),
+        _OWN: _module(_OWN, {}),
+        f"{_OWN}.jit_utils": _module(f"{_OWN}.jit_utils", jit_utils),
+        f"{_OWN}.registration": _module(f"{_OWN}.registration", registration),
+        f"{NAME}.operators": _module(
+            f"{NAME}.operators",
+            {"shape_as_tensor": shape_as_tensor, "reshape_from_tensor_shape": reshape_from_tensor_shape},
+        ),
+        f"{NAME}.testing": _module(f"{NAME}.testing", {"assert_onnx_program": assert_onnx_program}),
         f"{NAME}._internal.registration": _module(f"{NAME}._internal.registration", registration),
         f"{NAME}.symbolic_registry": _module(
             f"{NAME}.symbolic_registry", {"register_op": register_op, "is_registered_op": is_registered_op}
         ),
     }
     found.update(_opset_modules())
+    found.update({f"{_OWN}{name.removeprefix(NAME)}": found[name] for name in _MOVED} | _opset_modules(_OWN))
     for name, module in found.items():
         parent, _, child = name.rpartition(".")
         if parent in found:
@@ -142,10 +183,37 @@ def modules(export: Callable[..., Any]) -> dict[str, types.ModuleType]:
     return found
 
 
-def _opset_modules() -> dict[str, types.ModuleType]:
+# Where newer versions of torch keep some of them.
+_OWN = f"{NAME}._internal.torchscript_exporter"
+_MOVED = [f"{NAME}.{name}" for name in ("utils", "symbolic_helper", "verification", "_globals", "_type_utils")]
+
+
+def operators() -> types.ModuleType | None:
+    """`torch.onnx.ops`, which is torch's own: operators that models call, no part of its exporter. Read when it is used."""
+    name = f"{NAME}.ops"
+    if name in sys.modules:
+        return sys.modules[name]
+    folder = Path(torch.__file__).parent / "onnx" / "ops"
+    spec = importlib.util.spec_from_file_location(
+        name, folder / "__init__.py", submodule_search_locations=[str(folder)]
+    )
+    if spec is None or spec.loader is None or not folder.is_dir():
+        return None
+    spec.loader = importlib.util.LazyLoader(spec.loader)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def is_read(module: types.ModuleType | None) -> bool:
+    """Whether a module that is read when it is used has been used."""
+    return module is not None and type(module) is types.ModuleType
+
+
+def _opset_modules(prefix: str = NAME) -> dict[str, types.ModuleType]:
     from ..compat.opsets import OLDEST, OpsetModule
 
-    names = [f"{NAME}.symbolic_opset{n}" for n in range(OLDEST, options.newest_opset() + 1)]
+    names = [f"{prefix}.symbolic_opset{n}" for n in range(OLDEST, options.newest_opset() + 1)]
     return {name: OpsetModule(name) for name in names}
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 
+from ..dims import Dim, evaluate
 from ..program import Block, Node, Operand, Program, Value
+from .sizes import sizes_of
 
 Observer = Callable[[Node, list[Any]], None]
 
@@ -21,7 +23,7 @@ def interpret(program: Program, inputs: Sequence[Any], observe: Observer) -> lis
 
     Results may be written to later: whoever keeps them, copies them. Raises `NotInterpreted`.
     """
-    run = _Run(observe)
+    run = _Run(observe, sizes_of(inputs, [declared.axes for declared in program.inputs], program.labels))
     for value, weight in program.weights.items():
         run.env[value] = weight.tensor.detach().clone() if weight.is_buffer else weight.tensor.detach()
     run.env.update(zip(program.block.parameters, inputs))
@@ -29,9 +31,10 @@ def interpret(program: Program, inputs: Sequence[Any], observe: Observer) -> lis
 
 
 class _Run:
-    def __init__(self, observe: Observer) -> None:
+    def __init__(self, observe: Observer, sizes: Mapping[str, int]) -> None:
         self.env: dict[Value, Any] = {}
         self.observe = observe
+        self.sizes = sizes  # of dynamic axes, which numbers that follow them are computed from
 
     def block(self, block: Block) -> list[Any]:
         for node in block.nodes:
@@ -45,6 +48,8 @@ class _Run:
             return self.env[operand]
         if isinstance(operand, list):
             return [self.read(x) for x in operand]
+        if isinstance(operand, Dim):
+            return evaluate(operand, self.sizes)
         return operand
 
     def node(self, node: Node) -> list[Any]:

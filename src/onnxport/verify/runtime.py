@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import onnx_ir as ir
@@ -14,7 +14,7 @@ import torch.utils.dlpack
 
 from ..dtypes import array_of, from_onnx, to_onnx
 from ..errors import OnnxExporterError
-from ..write import to_bytes, write_model
+from ..write import to_bytes, to_proto, write_model
 from ..write.model import LIMIT, model_size
 from .compare import plain
 
@@ -39,13 +39,17 @@ class Session:
         axes: for each input, the labels of its dynamic axes.
     """
 
-    def __init__(self, model: ir.Model | str | os.PathLike[str]) -> None:
+    def __init__(self, model: ir.Model | str | os.PathLike[str], make: Callable[[bytes], Any] | None = None) -> None:
+        """`make` makes a session of onnxruntime from the bytes of a model, instead of the usual one."""
         ort = require()
         self._ort = ort
         settings = ort.SessionOptions()
         settings.log_severity_level = 4
         try:
-            self._session = _load(ort, model, settings)
+            if make is not None and isinstance(model, ir.Model):
+                self._session = make(to_bytes(model))
+            else:
+                self._session = _load(ort, model, settings)
         except Exception as error:  # of many kinds, all derived from Exception alone
             raise OnnxExporterError(f"onnxruntime {ort.__version__} can't load the model: {_reason(error)}") from error
         self.input_names = [i.name for i in self._session.get_inputs()]
@@ -74,6 +78,26 @@ class Session:
         if isinstance(value, torch.Tensor) or not kind.startswith("tensor("):
             return value
         return torch.as_tensor(value, dtype=_NUMBERS.get(kind))
+
+
+class ReferenceSession:
+    """A model that ONNX's own reference implementation runs, slowly; like `Session`.
+
+    Attributes:
+        input_names, output_names: in order.
+    """
+
+    def __init__(self, model: ir.Model) -> None:
+        from onnx.reference import ReferenceEvaluator
+
+        self._evaluator = ReferenceEvaluator(to_proto(model))
+        self.input_names = list(self._evaluator.input_names)
+        self.output_names = list(self._evaluator.output_names)
+
+    def run(self, feeds: Mapping[str, Any]) -> list[Any]:
+        """The outputs in order."""
+        found = self._evaluator.run(None, {name: _array(value) for name, value in feeds.items()})
+        return [_from_array(value) for value in found]
 
 
 # Types of inputs that Python numbers may be given for.
