@@ -18,6 +18,7 @@ from ..dtypes import to_onnx
 from ..errors import LoweringError
 from .builder import Builder
 from .emit import INT64_MAX
+from .finish import prune
 from .values import Scalar, Sequence, Tensor
 
 # Element types of onnxruntime's SplitToSequence.
@@ -78,23 +79,60 @@ def as_sequence(g: Builder, x: Sequence) -> Sequence:
     """The same list as an ONNX sequence."""
     if x.rows is None:
         return x
-    return _split(g, x.rows, x.dims, [], axis=0, keepdims=0)
+    if x.dtype in _SPLITTABLE:
+        return _split(g, x.rows, x.dims, [], axis=0, keepdims=0)
+    return _split_in_loop(g, x.rows, x.dims, g.full([x.rows.shape[0]], 1, torch.int64), 0, keepdims=False)
 
 
 def pieces(g: Builder, x: Tensor, size: Size, axis: int) -> Sequence:
     """torch.split: pieces of a size along an axis, the last one perhaps shorter."""
-    dims = (*x.shape[:axis], None, *x.shape[axis + 1 :])
-    return _split(g, x, dims, [g.value(g.size(size))], axis=axis)
+    if x.dtype in _SPLITTABLE:
+        return _split(g, x, _of_pieces(x, axis), [g.value(g.size(size))], axis=axis)
+    length = x.shape[axis]
+    begins = g.mul(g.range(0, -(-length // size)), g.size(size))
+    lengths = g.extremum("Min", g.sub(g.size(length), begins), g.size(size))
+    return _split_in_loop(g, x, _of_pieces(x, axis), lengths, axis)
+
+
+def parts(g: Builder, x: Tensor, lengths: Tensor, axis: int) -> Sequence:
+    """Pieces of these lengths, a vector."""
+    if x.dtype in _SPLITTABLE:
+        return _split(g, x, _of_pieces(x, axis), [g.value(lengths)], axis=axis)
+    return _split_in_loop(g, x, _of_pieces(x, axis), lengths, axis)
+
+
+def _of_pieces(x: Tensor, axis: int) -> tuple[Size | None, ...]:
+    return (*x.shape[:axis], None, *x.shape[axis + 1 :])
 
 
 def _split(g: Builder, x: Tensor, dims: Any, size: list[ir.Value], **attributes: int) -> Sequence:
     g.require(11, "a list of tensors whose length is known only at run time")
-    if x.dtype not in _SPLITTABLE:
-        raise LoweringError(
-            f"a tensor of {x.dtype} is taken apart to a list of unknown length, for which onnxruntime has no kernel; "
-            "convert it to float32 or int64 before"
-        )
     return _made(g, Tensor, x.dtype, dims, "SplitToSequence", [g.value(x), *size], **attributes)
+
+
+def _split_in_loop(g: Builder, x: Tensor, dims: Any, lengths: Tensor, axis: int, keepdims: bool = True) -> Sequence:
+    """The same for types that onnxruntime's SplitToSequence has no kernel for: a Loop that cuts off piece by piece."""
+    g.require(13, f"a list of {x.dtype} tensors whose length is known only at run time")
+    ends = g.cumsum(lengths, 0)
+    begins = g.sub(ends, lengths)
+    empty = _made(g, Tensor, x.dtype, dims, "SequenceEmpty", [], dtype=to_onnx(x.dtype))
+    trip = g.value(g.size(lengths.shape[0]))
+    with g.body() as scope:
+        number, proceed = (_tensor(g, g.value_of(None, dtype, ()), dtype, ()) for dtype in (torch.int64, torch.bool))
+        before = sequence_value(x.dtype)
+        scope.inputs.extend([g.value(number), g.value(proceed), before])
+        begin, end = (g.int_of(g.gather(places, number, 0)) for places in (begins, ends))
+        piece = g.slice(x, [begin], [end], [axis])
+        piece = piece if keepdims else g.squeeze(piece, [axis])
+        after = _made(g, Tensor, x.dtype, dims, "SequenceInsert", [before, g.value(piece)])
+        same = g.append("Identity", [g.value(proceed)], {}, 1).outputs[0]
+        same.type = g.value(proceed).type
+        assert after.value is not None
+        left = [same, after.value]
+        body = ir.Graph(scope.inputs, left, nodes=prune(scope.nodes, left), name="body")
+    result = g.append("Loop", [trip, None, empty.value], {"body": body}, 1).outputs[0]
+    result.type = before.type
+    return Sequence(Tensor, x.dtype, dims, value=result)
 
 
 def length(g: Builder, x: Sequence) -> Size:

@@ -24,9 +24,11 @@ def context(ev: Evaluator, node: Node) -> None:
     ev.bind(node, [None] * len(node.outputs))
 
 
-@lowering("aten::is_grad_enabled")
-def is_grad_enabled(g: Builder) -> bool:
-    """is_grad_enabled() -> bool: a model that runs computes no gradients"""
+@lowering(
+    "aten::is_grad_enabled", "aten::is_autocast_enabled", "aten::is_autocast_cpu_enabled", "aten::_get_tracing_state"
+)
+def is_grad_enabled(g: Builder, *_: Any) -> bool:
+    """is_grad_enabled() -> bool, and its like: a model that runs computes no gradients, and in the types it has"""
     return False
 
 

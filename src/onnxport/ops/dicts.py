@@ -1,15 +1,19 @@
-"""Dicts and objects: by identity, with writes. Keys are known at export."""
+"""Dicts and objects: by identity, with writes. Which keys there are is known at export, not which one is asked for."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import torch
+
+from ..dims import Dim
 from ..errors import LoweringError
 from ..lower.evaluator import Evaluator
-from ..lower.storage import Cell
-from ..lower.values import UNINITIALIZED, describe
+from ..lower.storage import Cell, Ref
+from ..lower.values import UNINITIALIZED, Maybe, Scalar, Tensor, describe
 from ..program import Node
-from .lists import content, list_special, listed, put
+from .lists import content, element, list_special, listed, put
+from .scalars import number_of
 
 
 def _key(ev: Evaluator, key: Any) -> Any:
@@ -40,22 +44,88 @@ def dict_(ev: Evaluator, node: Node, inputs: Any = ()) -> Any:
     return Cell(made, ev.depth) if ev.mutates else made
 
 
+# -- keys known only at run time, among those that the dict has ------------------------------------------
+
+
+def _is_unknown(ev: Evaluator, key: Any) -> bool:
+    return isinstance(ev.resolved(key), (Dim, Scalar))
+
+
+def _matches(ev: Evaluator, held: dict[Any, Any], key: Any) -> Tensor:
+    """Which of the keys is asked for."""
+    dtype = torch.int64 if isinstance(key, Dim) else torch.float64
+    return ev.g.equal(ev.g.const(list(held), dtype), ev.g.scalar(key, dtype))
+
+
+def _is_present(ev: Evaluator, held: dict[Any, Any], key: Any) -> Any:
+    if not held:
+        return False
+    return ev.facts.refined(number_of(ev.g, ev.g.any(_matches(ev, held, key), [0])))
+
+
+def _place(ev: Evaluator, held: dict[Any, Any], key: Any) -> Tensor:
+    return ev.g.op("ArgMax", ev.g.cast(_matches(ev, held, key), torch.int32), axis=0, keepdims=0)
+
+
+def _take(ev: Evaluator, self: Any, key: Any) -> Any:
+    """The value of a key that is there, or PyTorch raises."""
+    held = content(self)
+    present = _is_present(ev, held, key)
+    if present is False:
+        raise LoweringError("the dict has no keys, but one is asked for")
+    if isinstance(present, Scalar):
+        ev.facts = ev.facts.behind(ev.g, present, True)
+    place = ev.g.int_of(_place(ev, held, key), "place", minimum=0)
+    return element(ev, list(held.values()), place, (self, key))
+
+
+def _take_or(ev: Evaluator, self: Any, key: Any, default: Any) -> Any:
+    """The value of a key, or the default."""
+    present = _is_present(ev, content(self), key)
+    if not isinstance(present, Scalar):
+        return _take(ev, self, key) if present else default
+    values = list(content(self).values())
+    if default is None:
+        place = ev.g.int_of(_place(ev, content(self), key), "place", minimum=0)
+        return Maybe(present, element(ev, values, place, (self, key)))
+    either = ev.g.where(present.tensor, _place(ev, content(self), key), ev.g.size(len(values)))
+    return element(ev, [*values, default], ev.g.int_of(either, "place", minimum=0), (self, None))
+
+
+def _replace(ev: Evaluator, self: Any, key: Any, value: Any) -> dict[Any, Any]:
+    """The dict with another value at a key that is there."""
+    held = content(self)
+    if _is_present(ev, held, key) is not True:
+        raise LoweringError(
+            "a dict gets a value for a key known only at run time, which may be a new key; "
+            "ask before, as in `if key in d: d[key] = value`"
+        )
+    made, matches = {}, _matches(ev, held, key)
+    for i, (k, old) in enumerate(held.items()):
+        other = ev.g.cast(ev.g.gather(matches, i, 0), torch.int64)
+        made[k] = element(ev, [old, value], ev.g.int_of(other, "chosen", minimum=0), (self, None))
+    return made
+
+
+# -- reading ------------------------------------------------------------------------------------------
+
+
 @list_special(*[f"aten::__getitem__.Dict_{k}" for k in ("str", "int", "bool", "float")])
 def getitem(ev: Evaluator, node: Node, self: Any, key: Any) -> Any:
     """__getitem__.Dict_str(Dict(str, t) self, str key) -> t(*)"""
-    return _get(content(self), _key(ev, key))
+    return _take(ev, self, key) if _is_unknown(ev, key) else _get(content(self), _key(ev, key))
 
 
 @list_special(*[f"aten::get.{d}{k}" for d in ("", "default_") for k in ("str", "int", "bool", "float")])
 def get(ev: Evaluator, node: Node, self: Any, key: Any, default: Any = None) -> Any:
     """get.default_str(Dict(str, t) self, str key, t default_value) -> t(*)"""
-    return content(self).get(_key(ev, key), default)
+    return _take_or(ev, self, key, default) if _is_unknown(ev, key) else content(self).get(_key(ev, key), default)
 
 
 @list_special(*[f"aten::__contains__.{k}" for k in ("str", "int", "bool", "float")])
-def contains(ev: Evaluator, node: Node, dict: Any, key: Any) -> bool:
+def contains(ev: Evaluator, node: Node, dict: Any, key: Any) -> Any:
     """__contains__.str(Dict(str, t) dict, str key) -> bool"""
-    return _key(ev, key) in content(dict)
+    return _is_present(ev, content(dict), key) if _is_unknown(ev, key) else _key(ev, key) in content(dict)
 
 
 @list_special(*[f"aten::len.Dict_{k}" for k in ("str", "int", "bool", "float")])
@@ -76,7 +146,12 @@ def entries(ev: Evaluator, node: Node, self: Any) -> Any:
 @list_special(*[f"aten::_set_item.{k}" for k in ("str", "int", "bool", "float")])
 def set_item(ev: Evaluator, node: Node, l: Any, idx: Any, v: Any) -> None:
     """_set_item.str(Dict(str, t)(a!) l, str(b -> *) idx, t(c -> *) v) -> ()"""
-    put(ev, l, {**content(l), _key(ev, idx): listed(v)})
+    if isinstance(v, Ref) and v.place is not None and v.place[0] is l and v.place[1] == idx:
+        v.place = None  # `d[k] += 1`: what was written in place is put back
+    elif _is_unknown(ev, idx):
+        put(ev, l, _replace(ev, l, idx, listed(v)))
+    else:
+        put(ev, l, {**content(l), _key(ev, idx): listed(v)})
 
 
 @list_special(*[f"aten::setdefault.{k}" for k in ("str", "int", "bool", "float")])

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
 from .. import dims as sizes
 from ..dims import Size
 from ..errors import LoweringError
 from ..lower import listing
 from ..lower.builder import Builder
 from ..lower.promotion import result_type
-from ..lower.registry import lowering
+from ..lower.registry import lowering, sequence_lowering
 from ..lower.values import Sequence as ListValue
 from ..lower.values import Tensor
 from .axes import wrap
@@ -158,14 +160,21 @@ def chunk_cat(g: Builder, tensors: list[Tensor], dim: int, num_chunks: int) -> T
     return cat(g, rows, -1)
 
 
+@sequence_lowering("aten::split_with_sizes", "aten::split.sizes")
+def split_by_list(g: Builder, self: Tensor, split_sizes: ListValue, dim: int = 0) -> ListValue:
+    """split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]"""
+    return listing.parts(g, self, listing.as_rows(g, split_sizes), wrap(dim, self.rank))
+
+
 @lowering("aten::tensor_split.sections")
-def tensor_split(g: Builder, self: Tensor, sections: Size, dim: int = 0) -> list[Tensor]:
+def tensor_split(g: Builder, self: Tensor, sections: Size, dim: int = 0) -> list[Tensor] | ListValue:
     """tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]"""
-    if not isinstance(sections, int):
-        raise LoweringError("tensor_split into a number of pieces known only at run time; give a constant number")
     axis = wrap(dim, self.rank)
     size = self.shape[axis]
     each, longer = size // sections, size % sections
+    if not isinstance(sections, int):
+        is_longer = g.cast(g.less(g.range(0, sections), g.size(longer)), torch.int64)
+        return listing.parts(g, self, g.add(is_longer, g.size(each)), axis)
     lengths: list[Size] = []
     for i in range(sections):
         more = sizes.minimum(sizes.maximum(longer - i, 0), 1)
@@ -182,7 +191,7 @@ def tensor_split_indices(g: Builder, self: Tensor, indices: list[Size], dim: int
 
 
 @lowering("aten::tensor_split.tensor_indices_or_sections")
-def tensor_split_tensor(g: Builder, self: Tensor, indices_or_sections: Tensor, dim: int = 0) -> list[Tensor]:
+def tensor_split_tensor(g: Builder, self: Tensor, indices_or_sections: Tensor, dim: int = 0) -> Any:
     """tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor indices_or_sections, int dim=0) -> ..."""
     if indices_or_sections.rank == 0:
         return tensor_split(g, self, g.int_of(indices_or_sections), dim)
@@ -195,7 +204,7 @@ def tensor_split_tensor(g: Builder, self: Tensor, indices_or_sections: Tensor, d
 
 def _split_axis(name: str, axis: int, one_dimensional: int | None = None) -> None:
     @lowering(f"aten::{name}.int")
-    def by_sections(g: Builder, self: Tensor, sections: int) -> list[Tensor]:
+    def by_sections(g: Builder, self: Tensor, sections: Size) -> list[Tensor] | ListValue:
         """hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]"""
         return tensor_split(g, self, sections, one_dimensional if self.rank == 1 and one_dimensional == 0 else axis)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 
 from ..dims import Dim, Size
+from ..dtypes import to_numpy
 from ..errors import LoweringError
 from ..lower import listing
 from ..lower.builder import Builder
@@ -366,6 +368,29 @@ def tensor(
 
     default = torch.get_default_dtype() if data.kind is float else data.dtype
     return g.cast(listing.as_rows(g, data), default if dtype is None else from_scalar_type(dtype))
+
+
+@sequence_lowering("aten::zeros", "aten::ones", "aten::new_zeros", "aten::new_ones")
+def constant_of_sizes(g: Builder, *arguments: Any) -> Tensor:
+    """zeros(SymInt[] size, *, ScalarType? dtype=None, ...) -> Tensor, of a rank known only at run time"""
+    from ..dtypes import from_scalar_type
+
+    *like, size, dtype = arguments[: 3 if isinstance(arguments[0], Tensor) else 2]
+    chosen = from_scalar_type(dtype) if dtype is not None else like[0].dtype if like else torch.get_default_dtype()
+    value = np.array([g.origin.op.partition(".")[0].endswith("ones")], dtype=to_numpy(chosen))
+    filled = g.append("ConstantOfShape", [g.value(listing.as_rows(g, size))], {"value": value}, 1).outputs[0]
+    made = Tensor(chosen, None, filled)
+    g.made.append(made)
+    return made
+
+
+@sequence_lowering("aten::reshape", "aten::view")
+def reshape(g: Builder, self: Tensor, shape: Sequence) -> Tensor:
+    """reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a), of a rank known only at run time"""
+    reshaped = g.append("Reshape", [g.value(self), g.value(listing.as_rows(g, shape))], {}, 1).outputs[0]
+    made = Tensor(self.dtype, None, reshaped)
+    g.made.append(made)
+    return made
 
 
 @sequence_lowering("aten::sum.int", "aten::sum.float")
