@@ -19,9 +19,17 @@ def uncompiled(model: Any) -> Any:
     return getattr(model, "_torchdynamo_orig_callable", model)
 
 
-def is_refused(error: RuntimeError) -> bool:
-    """Whether a compiled function, or a loop of torch's own, was called within a trace."""
-    return any(text in str(error) for text in ("torch.jit.trace a dynamo-optimized function", "HigherOrderOperator"))
+def refused(error: RuntimeError) -> str:
+    """What was called that can't be called within a trace, and "" if the error is another one."""
+    return next((reason for text, reason in _REFUSED.items() if text in str(error)), "")
+
+
+_REFUSED = {
+    "torch.jit.trace a dynamo-optimized function": "the model calls a function that torch.compile made; export the model "
+    "with the original function",
+    "HigherOrderOperator": "the model calls an operator that takes functions, which can't be recorded",
+    "unsupported input list type": "the model calls an operator that takes a list which can't be recorded",
+}
 
 
 @contextlib.contextmanager

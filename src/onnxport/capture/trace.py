@@ -15,7 +15,7 @@ from ..errors import LoweringError, warn
 from ..program import Block, Program, Value
 from ..program.ir import Input, Weight
 from . import bools, enclosed
-from .compiled import compiling_nothing, is_refused
+from .compiled import compiling_nothing, refused
 from .constants import Constants
 from .graph import GraphReader
 from .inputs import flatten, flatten_outputs
@@ -33,7 +33,7 @@ _LOG = logging.getLogger("onnxport")
 
 
 class CompiledCall(LoweringError):
-    """The tracer can't look into a function that torch.compile made; `torch.cond` and the like make one."""
+    """The tracer can't follow a call: of a function that torch.compile made, as `torch.cond` and the like make one."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -178,10 +178,8 @@ def _record(
                     "the model computes with a tensor that requires grad and is none of its parameters; export the "
                     "nn.Module itself instead of a function that calls it, or detach() the tensor"
                 ) from again
-        if is_refused(error):
-            raise CompiledCall(
-                "the model calls a function that torch.compile made; export the model with the original function"
-            ) from error
+        if refused(error):
+            raise CompiledCall(refused(error)) from error
         if not bools.is_cause(error):
             raise
     return graph_of(run_and_replace)
