@@ -137,7 +137,6 @@ def convert(
 ) -> tuple[Lowered, onnx.ModelProto]:
     """From a model to a checked ONNX graph: everything of an export but writing it, for which the proto is given."""
     from . import passes, write
-    from .functions import modules_as_functions
 
     with exporting(), select_model_mode_for_export(model, chosen.training):
         program = capture_only(model, args, kwargs, chosen)
@@ -148,6 +147,8 @@ def convert(
             chosen = dataclasses.replace(chosen, training=mode)
         lowered = _lower(program, chosen)
     if chosen.modules_as_functions:  # nothing is fused across calls
+        from .functions import modules_as_functions
+
         modules_as_functions(lowered, model, chosen.modules_as_functions)
     elif (
         chosen.optimize and chosen.do_constant_folding and chosen.export_params and chosen.training is TrainingMode.EVAL

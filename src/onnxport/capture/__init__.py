@@ -23,16 +23,18 @@ _one_at_a_time = threading.Lock()  # torch.export isn't made for threads
 
 def capture(model: Any, args: Any, kwargs: Mapping[str, Any] | None, options: Options) -> Program:
     """Capture a model by the front end for its type."""
-    from . import torchscript
-    from .exported_program import read
     from .inputs import normalize, slip_in
     from .trace import trace
 
     if isinstance(model, torch.export.ExportedProgram):
+        from .exported_program import read
+
         return read(model)
     model = uncompiled(model)
     positional, named = normalize(args, kwargs)
     if isinstance(model, (torch.jit.ScriptModule, torch.jit.ScriptFunction)):
+        from . import torchscript
+
         return torchscript.read(model, positional, named, len(options.input_names))
     if not isinstance(model, torch.nn.Module) and not callable(model):
         raise TypeError(

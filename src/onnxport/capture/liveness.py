@@ -27,7 +27,6 @@ from . import trial_sizes
 from .comparison import Difference, Site, compare, same_text, takes_pieces
 from .expressions import Expression, candidates, integer, separating_size
 from .graph import INNER
-from .rolled import roll
 from .trial_sizes import Sizes
 
 # Traces at further sizes that are made to tell expressions apart.
@@ -212,6 +211,8 @@ class _Trial:
         if self.program is None:
             self.program = self.recording.read()
             if self.rolls:
+                from .rolled import roll
+
                 self.program.block = roll(self.program.block, self.rolls == "inner") or self.program.block
         return self.program
 
@@ -327,6 +328,8 @@ class _Thawing:
         program = self.program
         if all(compare(program, trial.read())[1] is None for trial in different):
             return []
+        from .rolled import roll
+
         for kind in ("outer", "inner"):
             block = roll(program.block, kind == "inner")
             if block is None:

@@ -8,13 +8,14 @@ from typing import Any
 import torch
 
 from .. import session
-from ..lower.evaluator import MISSING, Evaluator, special
+from ..lower.evaluator import MISSING, Evaluator
+from ..lower.registry import evaluation
 from ..program import Node
 from .graph import Graph
 from .registration import registered, translating
 
 
-@special("prim::PythonOp")
+@evaluation("prim::PythonOp")
 def python_op(evaluator: Evaluator, node: Node) -> None:
     """`F.apply(...)`. A `symbolic` gets tensors as values and all other arguments as they were given."""
     symbolic = _symbolic(node, evaluator.g.opset)

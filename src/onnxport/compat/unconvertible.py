@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import LoweringError, OnnxExporterError
 from ..lower import registry
 from ..lower.builder import Builder
-from ..lower.evaluator import MISSING, SPECIALS, builtin
+from ..lower.evaluator import MISSING, builtin
 from ..lower.model import lower
 from ..lower.registry import Lowering
 from ..options import Options
@@ -35,7 +35,7 @@ def _nodes(block: Block) -> Iterator[Node]:
 
 
 def _is_convertible(node: Node, g: Builder) -> bool:
-    if node.op in SPECIALS or registration.resolve(node, g) is not None:
+    if registry.find_evaluation(node.op) is not None or registration.resolve(node, g) is not None:
         return True
     return builtin(node, ()) is not None or registry.find_complex(node.op) is not None
 

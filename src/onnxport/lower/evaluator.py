@@ -22,23 +22,6 @@ from .facts import NOTHING, Facts
 from .storage import Appending, Cell, Journal, OnlyAppends, Ref
 from .values import MISSING, Maybe, Sequence, Tensor, Unclear, describe
 
-Special = Callable[["Evaluator", Node], None]
-
-# Nodes that are evaluated by the evaluator itself: control flow, containers, attributes.
-SPECIALS: dict[str, Special] = {}
-
-
-def special(*ops: str) -> Callable[[Special], Special]:
-    """Register what evaluates nodes that need more than their arguments (blocks, containers by identity)."""
-
-    def add(function: Special) -> Special:
-        for op in ops:
-            SPECIALS[op] = function
-        return function
-
-    return add
-
-
 Resolver = Callable[[Node, Builder], registry.Lowering | None]
 Observer = Callable[[Node, list[Any]], None]
 
@@ -110,7 +93,7 @@ class Evaluator:
         return 0 if self.journal is None else self.journal.depth
 
     def node(self, node: Node) -> None:
-        handler = SPECIALS.get(node.op) or SPECIALS.get(node.op.partition(".")[0])
+        handler = registry.find_evaluation(node.op)
         before, self.g.origin = self.g.origin, node
         try:
             if handler is not None:
@@ -403,8 +386,7 @@ class Evaluator:
     def note_missing(self, node: Node, *, only_if_unknown: bool = False) -> None:
         if only_if_unknown:
             if (
-                node.op in SPECIALS
-                or node.op.partition(".")[0] in SPECIALS
+                registry.find_evaluation(node.op)
                 or registry.find(node.op)
                 or (self.resolve and self.resolve(node, self.g))
             ):
@@ -481,4 +463,4 @@ def _is_complex(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and any(_is_complex(v) for v in value)
 
 
-__all__ = ["MISSING", "Evaluator", "special"]
+__all__ = ["MISSING", "Evaluator"]

@@ -17,7 +17,6 @@ from ..dtypes import real_of, to_onnx
 from ..errors import warn
 from ..options import Options, TrainingMode
 from ..program import Program
-from . import control_flow
 from .builder import Builder
 from .evaluator import Evaluator, Observer, Resolver
 from .finish import name_everything, prune
@@ -111,7 +110,9 @@ def _assemble(
             value.shape = ir.Shape([d if d is None or d.__class__ is int else str(d) for d in output.dims])
     g.root.nodes = prune(g.root.nodes, values)
     if g.opset < 11:
-        control_flow.check_branches(g, _all_nodes(g.root.nodes))
+        from .control_flow import check_branches
+
+        check_branches(g, _all_nodes(g.root.nodes))
     fed = [g.initializers[name].value for name in weight_names if name in g.fed]
     initializers = _initializers(g, weight_names)
     inputs = [*inputs, *(value for value in fed if value is not None)]

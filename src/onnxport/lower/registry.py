@@ -1,22 +1,55 @@
 """Which function lowers which operator.
 
 A lowering is registered under the operator's name with or without overload: `aten::add.Tensor` is looked for
-before `aten::add`. Names of one family live in one file of `ops/`; importing that package fills the registry.
+before `aten::add`. Names of one family live in one file of `ops/`; that package says which (`locate`), and a file
+is imported when one of its operators is first asked for: most models need a tenth of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 Lowering = Callable[..., Any]
 _F = TypeVar("_F", bound=Lowering)
 
-_LOWERINGS: dict[str, Lowering] = {}
-_COMPLEX: dict[str, Lowering] = {}
+
+class _Table(dict[str, Lowering]):
+    """Functions by operator, and of those that aren't imported yet the module."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.modules: dict[str, str] = {}
+
+    def find(self, name: str) -> Lowering | None:
+        """The function for `ns::op.overload`, or else for `ns::op`."""
+        return self._own(name) or self._own(name.partition(".")[0])
+
+    def _own(self, name: str) -> Lowering | None:
+        module = self.modules.pop(name, None)
+        if module is not None:
+            importlib.import_module(module)
+        return self.get(name)
+
+
+_LOWERINGS, _EVALUATIONS = _Table(), _Table()
+_COMPLEX, _SEQUENCE, _QUANTIZED = _Table(), _Table(), _Table()
 _ALIKE: set[str] = set()  # operators whose lowering holds for complex tensors too
-_SEQUENCE: dict[str, Lowering] = {}
-_QUANTIZED: dict[str, Lowering] = {}
+_TABLES = {"lowerings": _LOWERINGS, "evaluations": _EVALUATIONS}
+_RARE: list[str] = []  # modules that register for complex, quantized or listed arguments, until they are imported
+
+
+def locate(modules: Mapping[str, Mapping[str, str]], rare: Iterable[str]) -> None:
+    """Say which modules register which operators in which table, and which for complex, quantized or listed arguments."""
+    for table, found in modules.items():
+        _TABLES[table].modules.update(found)
+    _RARE.extend(rare)
+
+
+def _import_rare() -> None:
+    while _RARE:
+        importlib.import_module(_RARE.pop())
 
 
 def lowering(*names: str) -> Callable[[_F], _F]:
@@ -68,6 +101,12 @@ def sequence_lowering(*names: str) -> Callable[[_F], _F]:
     return _register(_SEQUENCE, names)
 
 
+def evaluation(*names: str) -> Callable[[_F], _F]:
+    """Register `function(evaluator, node)` for nodes that need more than their arguments: blocks, containers by
+    identity, attributes."""
+    return _register(_EVALUATIONS, names)
+
+
 def _register(table: dict[str, Lowering], names: tuple[str, ...]) -> Callable[[_F], _F]:
     def add(function: _F) -> _F:
         for name in names:
@@ -81,30 +120,38 @@ def _register(table: dict[str, Lowering], names: tuple[str, ...]) -> Callable[[_
 
 def find(name: str) -> Lowering | None:
     """The lowering of `ns::op.overload`, or else of `ns::op`."""
-    return _LOWERINGS.get(name) or _LOWERINGS.get(name.partition(".")[0])
+    return _LOWERINGS.find(name)
+
+
+def find_evaluation(name: str) -> Lowering | None:
+    """What evaluates such a node itself, if something does."""
+    return _EVALUATIONS.find(name)
 
 
 def find_complex(name: str) -> Lowering | None:
     """Likewise, for complex arguments."""
+    _import_rare()
     base = name.partition(".")[0]
-    return _COMPLEX.get(name) or _COMPLEX.get(base) or (find(name) if base in _ALIKE else None)
+    return _COMPLEX.find(name) or (find(name) if base in _ALIKE else None)
 
 
 def find_quantized(name: str) -> Lowering | None:
     """Likewise, for quantized tensors."""
-    return _QUANTIZED.get(name) or _QUANTIZED.get(name.partition(".")[0])
+    _import_rare()
+    return _QUANTIZED.find(name)
 
 
 def find_sequence(name: str) -> Lowering | None:
     """Likewise, for lists of unknown length; the usual lowering if there is no other."""
-    return _SEQUENCE.get(name) or _SEQUENCE.get(name.partition(".")[0]) or find(name)
+    _import_rare()
+    return _SEQUENCE.find(name) or find(name)
 
 
 def names() -> frozenset[str]:
     """All names that have a lowering."""
-    return frozenset(_LOWERINGS)
+    return frozenset(_LOWERINGS) | frozenset(_LOWERINGS.modules)
 
 
 def is_registered(name: str) -> bool:
     """Whether this very name has a lowering."""
-    return name in _LOWERINGS
+    return name in _LOWERINGS or name in _LOWERINGS.modules

@@ -15,7 +15,6 @@ from ..lower.registry import lowering, out_lowering
 from ..lower.values import Tensor
 from .axes import wrap
 from .comparison import clamp
-from .random import uniform
 
 # -- with an ONNX op of their own -----------------------------------------------------------------
 
@@ -227,6 +226,8 @@ def glu(g: Builder, self: Tensor, dim: int = -1) -> Tensor:
 def rrelu(g: Builder, self: Tensor, lower: Any, upper: Any, training: bool = False, generator: Any = None) -> Tensor:
     """rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.333, bool training=False, Generator? g=None) -> Tensor"""
     if training and lower != upper:
+        from .random import uniform  # seldom needed, and large
+
         slopes = g.add(g.mul(uniform(g, list(self.shape), self.dtype), upper - lower), lower)
         return g.where(g.greater(self, 0), self, g.mul(self, slopes))
     return leaky_relu(g, self, (lower + upper) / 2)

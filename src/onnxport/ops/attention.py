@@ -11,7 +11,6 @@ from ..lower.builder import Builder
 from ..lower.registry import find, lowering
 from ..lower.values import Tensor
 from .matmul import linear
-from .random import dropout
 
 
 @lowering("aten::scaled_dot_product_attention")
@@ -64,6 +63,8 @@ def _attend(
     """softmax(query @ key.T * scale + bias) @ value, and that softmax; of which some is dropped."""
     scores = g.matmul(_scaled(g, query, scale), g.swap(key, key.rank - 2, key.rank - 1))
     weights = g.softmax(scores if bias is None else g.add(scores, bias), -1)
+    from .random import dropout  # seldom needed, and large
+
     return g.matmul(dropout(g, weights, dropout_p, train=True), value), weights
 
 

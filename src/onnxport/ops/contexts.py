@@ -7,15 +7,15 @@ from typing import Any
 
 from ..errors import LoweringError
 from ..lower.builder import Builder
-from ..lower.evaluator import Evaluator, special
-from ..lower.registry import lowering
+from ..lower.evaluator import Evaluator
+from ..lower.registry import evaluation, lowering
 from ..program import Node
 
 # Context managers that change nothing of what is computed.
 _CONTEXTS = re.compile(r"(grad_mode\.(no_grad|enable_grad|set_grad_enabled|inference_mode)|profiler\.record_function)$")
 
 
-@special("prim::Enter", "prim::Exit")
+@evaluation("prim::Enter", "prim::Exit")
 def context(ev: Evaluator, node: Node) -> None:
     """Enter(context) and Exit(context, ...), which `with` is made of"""
     kind = getattr(node.inputs[0], "type", "")

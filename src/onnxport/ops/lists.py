@@ -13,9 +13,8 @@ from ..dtypes import to_numpy
 from ..errors import LoweringError
 from ..lower import listing
 from ..lower.builder import Builder
-from ..lower.control_flow.merge import Merger, roots_of
-from ..lower.evaluator import Evaluator, special
-from ..lower.registry import sequence_lowering
+from ..lower.evaluator import Evaluator
+from ..lower.registry import evaluation, sequence_lowering
 from ..lower.storage import Appending, Cell, OnlyAppends, Ref
 from ..lower.values import MISSING, Sequence, Tensor, Unclear
 from ..program import Node
@@ -55,19 +54,22 @@ def listed(element: Any) -> Any:
 
 def as_sequence(ev: Evaluator, elements: list[Any]) -> Sequence:
     """A list of known length as one that can be indexed at run time."""
+    from ..lower.control_flow.merge import Merger  # control flow is seldom, and large
+
     slot = Merger(ev).elements([(elements, None)])
     if slot is None:
         raise LoweringError("a list of values of different types is indexed by an int known only at run time")
     tensors = [listing.as_tensor(ev.g, Sequence(slot.kind, slot.dtype, None), ev.resolved(x)) for x in elements]
     dims: Any = slot.dims
-    made = listing.of_elements(ev.g, slot.kind, slot.dtype, dims, tensors, rows=slot.as_rows)
-    sharing(made, elements)
+    made: Sequence = sharing(listing.of_elements(ev.g, slot.kind, slot.dtype, dims, tensors, rows=slot.as_rows), elements)
     return made
 
 
 def sharing(made: Any, *sources: Any) -> Any:
     """A list of unknown length, noted to share memory with the elements of those that it is made of."""
     if isinstance(made, Sequence) and made.kind is Tensor:
+        from ..lower.control_flow.merge import roots_of
+
         made.held = tuple((root, root.writes) for root in dict.fromkeys(r for x in sources for r in roots_of(x)))
     return made
 
@@ -83,6 +85,8 @@ def element(ev: Evaluator, held: Any, index: Size, place: tuple[Any, Any]) -> An
         for root, _ in held.held:
             found.rival(root)
     elif ev.writes_tensors:
+        from ..lower.control_flow.merge import Merger
+
         at = ev.g.size(listing.position(index, len(held)))
         for i, x in enumerate(held):
             if isinstance(x, Ref):
@@ -109,7 +113,7 @@ def list_special(*ops: str) -> Callable[[Callable[..., Any]], Callable[..., Any]
                 result = function(ev, node, *arguments)
                 ev.bind(node, [result] * len(node.outputs))
 
-        special(*ops)(evaluate)
+        evaluation(*ops)(evaluate)
         return function
 
     return add
@@ -131,7 +135,7 @@ def tuple_construct(ev: Evaluator, node: Node, *elements: Any) -> tuple[Any, ...
     return elements
 
 
-@special("prim::ListUnpack", "prim::TupleUnpack")
+@evaluation("prim::ListUnpack", "prim::TupleUnpack")
 def unpack(ev: Evaluator, node: Node) -> None:
     """ListUnpack(t[] elements) -> ..."""
     arguments = _arguments(ev, node)
@@ -152,7 +156,7 @@ def tuple_index(ev: Evaluator, node: Node, tup: Any, i: int) -> Any:
     return content(tup)[i]
 
 
-@special("prim::TupleSlice")
+@evaluation("prim::TupleSlice")
 def tuple_slice(ev: Evaluator, node: Node) -> None:
     """TupleSlice(Any tup), with the bounds as attributes"""
     whole = ev.operand(node.inputs[0])

@@ -16,7 +16,6 @@ from ..lower.complex import conjugate
 from ..lower.registry import lowering
 from ..lower.values import Tensor
 from .activation import gelu
-from .linalg import inverse
 
 
 def is_zero(value: Any) -> bool:
@@ -221,6 +220,8 @@ def matrix_power(g: Builder, self: Tensor, n: int) -> Tensor:
     if not isinstance(n, int):
         raise LoweringError("the power of a matrix must be known at export; pass it as a Python int")
     if n < 0:
+        from .linalg import inverse  # seldom needed, and large
+
         return matrix_power(g, inverse(g, self), -n)
     if n == 0:
         positions = g.range(0, self.shape[-1])

@@ -10,8 +10,8 @@ from ..dims import Dim, Size
 from ..errors import LoweringError, warn
 from ..lower.builder import Builder
 from ..lower.control_flow.merge import number_kind
-from ..lower.evaluator import Evaluator, special
-from ..lower.registry import lowering
+from ..lower.evaluator import Evaluator
+from ..lower.registry import evaluation, lowering
 from ..lower.storage import Cell, Ref
 from ..lower.values import UNINITIALIZED, Maybe, Scalar, Sequence, Tensor, Unclear, describe
 from ..program import Node
@@ -57,7 +57,7 @@ def record_function(ev: Evaluator, node: Node, *_: Any) -> None:
     """_record_function_enter_new(str name, str? args=None) -> _RecordFunction; of a profiler, computes nothing"""
 
 
-@special("aten::set_.source_Tensor")
+@evaluation("aten::set_.source_Tensor")
 def set_(ev: Evaluator, node: Node) -> None:
     """set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!): from here on it is the other tensor"""
     target, source = (ev.operand(x) for x in node.inputs)

@@ -20,7 +20,6 @@ from ..lower.complex import squares
 from ..lower.registry import lowering, out_lowering
 from ..lower.values import Tensor
 from .axes import wrap, wrap_all
-from .spectral import spectral_norm
 
 Dims = Sequence[int] | int | None
 
@@ -341,6 +340,8 @@ def linalg_matrix_norm(
         return vector_norm(g, x, 2, [rows, columns], keepdim)
     if ord in ("nuc", 2, -2):
         last = g.transpose(x, [*[i for i in range(x.rank) if i not in (rows, columns)], rows, columns])
+        from .spectral import spectral_norm  # seldom needed, and large
+
         result = spectral_norm(g, last, ord)
         return g.unsqueeze(result, sorted((rows, columns))) if keepdim else result
     summed, chosen = (rows, columns) if abs(ord) == 1 else (columns, rows)

@@ -10,8 +10,8 @@ import torch
 
 from ...dims import Dim
 from ...program import Node
-from ..evaluator import special
 from ..facts import Equal, known
+from ..registry import evaluation
 from ..storage import Appending, Cell, OnlyAppends, Ref
 from ..values import MISSING, Scalar, Tensor
 from .bodies import (
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ..evaluator import Evaluator
 
 
-@special("prim::If")
+@evaluation("prim::If")
 def if_(ev: Evaluator, node: Node) -> None:
     """If(bool condition): blocks for true and false, without parameters."""
     condition = ev.resolved(ev.operand(node.inputs[0]))
@@ -178,7 +178,7 @@ def _joined_content(ev: Evaluator, merger: Merger, holder: Ref | Cell, then: Fra
     return merger.widen(start(a), b, after, before)
 
 
-@special("prim::RaiseException")
+@evaluation("prim::RaiseException")
 def raise_exception(ev: Evaluator, node: Node) -> None:
     """RaiseException(str msg, str? cls=None) -> ()"""
     message = ev.resolved(ev.operand(node.inputs[0]))

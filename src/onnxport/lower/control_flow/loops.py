@@ -10,7 +10,7 @@ import torch
 from ...dims import Dim
 from ...errors import LoweringError
 from ...program import Block, Node
-from ..evaluator import special
+from ..registry import evaluation
 from ..scope import Scope
 from ..storage import Appending, Cell, OnlyAppends, Ref
 from ..values import MISSING, Sequence, Tensor
@@ -28,7 +28,7 @@ MAX_PASSES = 24
 FOREVER = (1 << 63) - 1
 
 
-@special("prim::Loop")
+@evaluation("prim::Loop")
 def loop(ev: Evaluator, node: Node) -> None:
     """Loop(int max_trip_count, bool condition, *carried): a block (int iteration, *carried) -> (bool, *carried)"""
     trip, condition, *values = [ev.operand(x) for x in node.inputs]
