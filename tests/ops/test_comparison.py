@@ -84,6 +84,12 @@ def test_bounds(case, frontend, opset):
 KINDS = [
     case("kinds", lambda a: (a.isnan(), a.isinf(), a.isfinite(), a.isposinf(), a.isneginf(), a.isreal()), ODD),
     case("half", lambda a: (a.isnan(), a.isinf(), a.isfinite()), ODD.half()),
+    case(
+        "kinds_of_ints",
+        lambda a, b: (a.isnan(), a.isinf(), a.isfinite(), b.isnan()),
+        i64(5),
+        torch.tensor([True, False]),
+    ),
     case("ints", lambda a: (a.isinf(), a.isfinite(), a.nan_to_num()), i64(3)),
     case("nan_to_num", lambda a: (a.nan_to_num(), a.nan_to_num(1.0, 2.0, 3.0)), ODD),
     case("nan_to_num64", lambda a: a.nan_to_num(), ODD.double()),

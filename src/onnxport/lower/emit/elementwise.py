@@ -70,6 +70,8 @@ class ElementwiseWords(Words):
     def isnan(self, x: Tensor) -> Tensor:
         if self.opset >= 9:
             return self.op("IsNaN", x)
+        if not x.is_float:  # no number of them is above infinity
+            return self.not_(self.equal(x, x))
         return self.not_(self.or_(self.less(x, math.inf), self.greater(x, 0)))
 
     def not_(self, x: Tensor) -> Tensor:
