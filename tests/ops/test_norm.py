@@ -1,9 +1,14 @@
 """Normalization."""
 
+import itertools
+
+import pytest
 import torch
 import torch.nn.functional as F
 from tests.harness import LATEST, case, cases, check, f16, f32, f64, operators
 from torch import nn
+
+import onnxport
 
 
 def _with_statistics(layer):
@@ -108,3 +113,23 @@ def test_forms():
     assert operators(check(BATCH[0])) == ["BatchNormalization"]
     assert operators(check(LAYER[0])) == ["LayerNormalization"]
     assert operators(check(GROUP[0])) == ["Reshape", "InstanceNormalization", "Reshape", "Mul", "Add"]
+
+
+@pytest.mark.parametrize(
+    "dtype, opset",
+    [(torch.float16, 9), *itertools.product([torch.bfloat16, torch.float16], [13, 14, 17, LATEST])],
+)
+@pytest.mark.parametrize("how", ["autocast", "float()"])
+def test_layer_norm_in_float32_within_a_model_of_half_precision(how, dtype, opset):
+    class Mixed(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear, self.norm = torch.nn.Linear(4, 8), torch.nn.LayerNorm(8)
+
+        def forward(self, x):
+            if how == "float()":
+                return self.norm(self.linear(x).to(dtype).float()).to(dtype)
+            with torch.autocast("cpu", dtype=dtype):
+                return self.norm(self.linear(x))
+
+    onnxport.export(Mixed(), torch.randn(3, 4), opset_version=opset, dynamic_axes={"x": {0: "n"}}).verify()

@@ -265,7 +265,18 @@ def layer_norm(
     bool cudnn_enable=True) -> Tensor"""
     dtype = input.dtype if weight is None else torch.promote_types(input.dtype, weight.dtype)
     scale, shift = (None if v is None else g.cast(v, dtype) for v in (weight, bias))
-    return g.cast(g.layer_norm(g.cast(input, dtype), -len(normalized_shape), scale, shift, eps), input.dtype)
+    x = g.cast(input, dtype)
+    result = g.layer_norm(x, -len(normalized_shape), scale, shift, eps, fused=not _was_bfloat16(g, x))
+    return g.cast(result, input.dtype)
+
+
+def _was_bfloat16(g: Builder, x: Tensor) -> bool:
+    """Whether a tensor was cast from bfloat16: onnxruntime draws the cast into a fused LayerNormalization, for which it has
+    no kernel."""
+    producer = None if x.value is None else x.value.producer()
+    if producer is None or producer.op_type != "Cast" or producer.inputs[0] is None:
+        return False
+    return g.tensor_of(producer.inputs[0]).dtype is torch.bfloat16
 
 
 @lowering("aten::native_layer_norm")

@@ -68,14 +68,23 @@ class SpatialWords(ReductionWords):
             count_include_pad=1 if include_pad and padded else None,
         )  # fmt: skip
 
-    def layer_norm(self, x: Tensor, axis: int, weight: Tensor | None, bias: Tensor | None, epsilon: float) -> Tensor:
-        """(x - mean) / sqrt(variance + epsilon) * weight + bias over the axes from `axis` (negative) on."""
+    def layer_norm(
+        self, x: Tensor, axis: int, weight: Tensor | None, bias: Tensor | None, epsilon: float, *, fused: bool = True
+    ) -> Tensor:
+        """(x - mean) / sqrt(variance + epsilon) * weight + bias over the axes from `axis` (negative) on.
+
+        Not `fused` is a form that runtimes don't know.
+        """
         if self.opset >= 17:
             scale = self.full(x.shape[axis:], 1, x.dtype) if weight is None else weight
             return self.op("LayerNormalization", x, scale, bias, axis=axis, epsilon=epsilon)
         centred, root = self.standardized(x, list(range(axis, 0)), epsilon)
-        result = self.div(centred, root)
-        result = result if weight is None else self.mul(result, weight)
+        if weight is None:
+            result = self.div(centred, root)
+        elif fused:
+            result = self.mul(self.div(centred, root), weight)
+        else:
+            result = self.mul(centred, self.div(weight, root))
         return result if bias is None else self.add(result, bias)
 
     def rms_norm(self, x: Tensor, axis: int, weight: Tensor | None, epsilon: float) -> Tensor:
