@@ -200,6 +200,18 @@ def test_what_a_symbolic_function_raises_is_told_with_its_place(symbolic, kind):
         onnxport.unregister_custom_op_symbolic("slips::unknown", 9)
 
 
+@pytest.mark.parametrize(
+    "model, text",
+    [
+        (lambda: torch.nn.Linear(2, 3, device="meta"), "the weights are on meta, the example is on cpu"),
+        (lambda: torch.nn.Sequential(torch.nn.LazyLinear(3)), "lazy modules.*call it once on the example before"),
+    ],
+)
+def test_weights_that_the_example_does_not_fit(model, text):
+    with pytest.raises(TypeError, match=text):
+        onnxport.export(model(), torch.ones(1, 2))
+
+
 def test_weights_without_values_are_told_by_name():
     model = torch.nn.Linear(2, 3, device="meta")
     result = onnxport.export(model, torch.ones(1, 2, device="meta"))

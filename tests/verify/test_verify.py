@@ -101,6 +101,17 @@ def test_python_code_that_depends_on_the_size() -> None:
     assert [c.ok for c in caught.value.report.checks] == [True, True, False]
 
 
+@pytest.mark.usefixtures("wrong_relu")
+def test_first_difference_beyond_a_number_that_follows_a_size() -> None:
+    class Scaled(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.relu(x * int(x.shape[0]) + [1, 2, int(x.shape[0])][-1])
+
+    with pytest.raises(VerificationError) as caught:
+        onnxport.export(Scaled(), X, None, dynamic_axes=DYNAMIC).verify()
+    assert caught.value.report.first_difference.op == "aten::relu"
+
+
 def test_sizes_that_the_model_refuses_are_skipped() -> None:
     class Even(torch.nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:

@@ -71,12 +71,19 @@ def normalize(args: Any, kwargs: Mapping[str, Any] | None) -> tuple[tuple[Any, .
     return args, {**named, **(kwargs or {})}
 
 
-def slip_in(args: Any) -> str | None:
-    """What may be wrong with `args` where a model doesn't run on them."""
+def slip_in(args: Any, model: Any) -> str | None:
+    """What may be wrong with `args` or the model where it doesn't run on them."""
     if isinstance(args, list):
         return "args is a list, which stands for one argument; a tuple has an element for each argument"
     if any(isinstance(x, np.ndarray) for x in (args if isinstance(args, tuple) else (args,))):
         return "args has an array of numpy, which is a constant; torch.from_numpy makes it a tensor, which is an input"
+    weights = [*model.parameters(), *model.buffers()] if isinstance(model, torch.nn.Module) else []
+    if any(map(torch.nn.parameter.is_lazy, weights)):
+        return "the model has lazy modules, whose weights have no sizes yet: call it once on the example before"
+    there = {str(t.device) for t in weights}
+    given = {str(t.device) for t in pytree.tree_leaves(args) if isinstance(t, torch.Tensor)}
+    if there and given and there != given:
+        return f"the weights are on {', '.join(sorted(there))}, the example is on {', '.join(sorted(given))}"
     return None
 
 
