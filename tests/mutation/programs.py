@@ -21,6 +21,7 @@ class Draft:
     choose: Choose
     lines: list[str] = dataclasses.field(default_factory=list)
     shapes: dict[str, Shape] = dataclasses.field(default_factory=dict)
+    listed: set[str] = dataclasses.field(default_factory=set)  # names that a list held, or that came from one
     expanded: set[str] = dataclasses.field(default_factory=set)  # names whose elements may overlap
     count: int = 0
 
@@ -54,8 +55,10 @@ def draw(choose: Choose, *, statements: int, control: bool) -> str:
 
 
 def statement(draft: Draft, depth: int, control: bool) -> None:
-    kind = draft.choose(12 if control and depth < 3 else 9)
-    if kind < 3:
+    kind = draft.choose(13 if control and depth < 3 else 9)
+    if kind == 12:
+        pick(draft, depth)
+    elif kind < 3:
         view(draft, depth)
     elif kind < 7:
         mutate(draft, depth)
@@ -71,7 +74,8 @@ def view(draft: Draft, depth: int) -> None:
     """A new name for a view of another."""
     base = draft.pick(list(draft.shapes))
     shape = draft.shapes[base]
-    if depth == 1 and base[0] == "v" and len(shape) in (1, 2) and draft.choose(3) == 0:
+    fixed = base in draft.listed or base[0] != "v"
+    if depth == 1 and not fixed and len(shape) in (1, 2) and draft.choose(3) == 0:
         reshape(draft, base)
         return
     options: list[tuple[str, Shape]] = []
@@ -116,6 +120,17 @@ def reshape(draft: Draft, name: str) -> None:
     options += [(f"{name}.transpose_(0, 1)", shape[::-1])] if len(shape) == 2 else []
     line, draft.shapes[name] = options[draft.choose(len(options))]
     draft.write(line, 1)
+
+
+def pick(draft: Draft, depth: int) -> None:
+    """A new name for one of two names, by a value."""
+    one = draft.pick(list(draft.shapes))
+    other = draft.pick([n for n, shape in draft.shapes.items() if shape == draft.shapes[one]])
+    source = draft.pick(list(draft.shapes))
+    name = draft.name()
+    draft.write(f"{name} = [{one}, {other}][int(({source} > 0).sum()) % 2]", depth)
+    draft.shapes[name] = draft.shapes[one]
+    draft.listed |= {one, other, name}
 
 
 def operand(draft: Draft, shape: Shape) -> str:

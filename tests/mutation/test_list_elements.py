@@ -159,6 +159,23 @@ def branch_append(x, y, k: int):
     return x, y
 
 
+@refused((R(2, 2), R(2, 2), 0))
+def turned_by_another_name(x, y, k: int):
+    x = x.clone()
+    v = [x, y][k]
+    v.t_()
+    return x, v
+
+
+@exact((R(2, 3), True), (R(2, 3), False))
+def turned_after_a_branch(x, flag: bool):
+    y = x * 2
+    if flag:
+        y = y + 1
+    y.t_()
+    return x, y
+
+
 @pytest.mark.parametrize("opset", [13, 20])
 @pytest.mark.parametrize(("function", "arguments", "dynamic"), EXACT, ids=[p[0].__name__ for p in EXACT])
 def test_written_through(function, arguments, dynamic, opset):
@@ -167,5 +184,5 @@ def test_written_through(function, arguments, dynamic, opset):
 
 @pytest.mark.parametrize(("function", "arguments", "dynamic"), REFUSED, ids=[p[0].__name__ for p in REFUSED])
 def test_refused(function, arguments, dynamic):
-    with pytest.raises(LoweringError, match=r"clone\(\)|assign it"):
+    with pytest.raises(LoweringError, match=r"clone\(\)|assign it|changes the sizes"):
         check_script(function, *arguments, dynamic=dynamic)

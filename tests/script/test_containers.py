@@ -134,6 +134,69 @@ def as_many_axes_as_a_size_says(x):
     return (x.new_zeros(x.shape[1 : x.size(2)]) + 1).sum(), torch.ones(x.shape[: x.size(2)], dtype=torch.int64).sum()
 
 
+# -- lists of lists -----------------------------------------------------------------------------------
+
+
+@program((R(6, 2),), (R(4, 2),), dynamic=N)
+def rows_of_numbers(x):
+    l: List[List[float]] = x.tolist()
+    s = 0.0
+    for r in l:
+        a, b = r
+        s += a * b + r[-1]
+    return s, len(l), torch.tensor(l)
+
+
+@program((R(4, 6),), (R(2, 4),), dynamic={0: {0: "n", 1: "m"}})
+def largest_of_a_table(x):
+    l: List[List[float]] = x.tolist()
+    best = -9.0
+    for i in range(len(l)):
+        for j in range(len(l[i])):
+            if l[i][j] > best:
+                best = l[i][j]
+    return best
+
+
+@program((R(3), 4), (R(3), 2), (R(3), 1))
+def tables_by_comprehension(x, k: int):
+    table = [[i * j for j in range(3)] for i in range(k)]
+    table.append([7, 8, 9])
+    return torch.tensor(table), table[1][2], sum(table[-1]), len(table)
+
+
+@program((ints(2, 3, 1),), (ints(1, 4),), (ints(0, 2),), dynamic=N, opset=13)
+def rows_of_different_lengths(x):
+    groups: List[List[int]] = []
+    l: List[int] = x.tolist()
+    for v in l:
+        g: List[int] = []
+        for i in range(v):
+            g.append(i)
+        groups.append(g)
+    total = 0
+    for g in groups:
+        total += sum(g) + len(g)
+    return total, len(groups), groups[-1][-1]
+
+
+@program((R(5, 2), ints(2, 3)), (R(4, 2), ints(1, 1, 2)), dynamic={0: {0: "n"}, 1: {0: "k"}}, opset=13)
+def tensors_in_groups(x, counts):
+    groups: List[List[Tensor]] = []
+    start = 0
+    l: List[int] = counts.tolist()
+    for c in l:
+        g: List[Tensor] = []
+        for i in range(c):
+            g.append(x[start + i] * c)
+        start += c
+        groups.append(g)
+    sums: List[Tensor] = []
+    for g in groups:
+        sums.append(torch.stack(g).sum(0) + g[0])
+    return torch.stack(sums), len(groups)
+
+
 @pytest.mark.parametrize("opset", [11, 13, 20])
 @pytest.mark.parametrize(
     ("function", "arguments", "dynamic", "lowest"), PROGRAMS, ids=[p[0].__name__ for p in PROGRAMS]
@@ -146,6 +209,39 @@ def new_key(x, k: int):
     d: Dict[int, Tensor] = {0: x, 1: x * 2}
     d[k] = x
     return d[0]
+
+
+def changed_within(x, k: int):
+    table: List[List[int]] = []
+    for i in range(k):
+        table.append([i, i])
+    table[0][1] = 5
+    return torch.tensor(table)
+
+
+def changed_after(x, k: int):
+    table: List[List[int]] = []
+    row = [1, 2]
+    for i in range(k):
+        table.append([i, i])
+    table.append(row)
+    row[0] = 9
+    return torch.tensor(table)
+
+
+def changed_between(x, k: int):
+    table: List[List[int]] = []
+    row = [1, 2]
+    for i in range(k):
+        row[0] = i
+        table.append(row)
+    return torch.tensor(table)
+
+
+@pytest.mark.parametrize("function", [changed_within, changed_after, changed_between], ids=lambda f: f.__name__)
+def test_writes_to_rows_are_refused(function):
+    with pytest.raises(LoweringError, match="element of a list|all elements are that one"):
+        check_script(function, (R(3), 3))
 
 
 def test_a_key_that_may_be_new_is_refused():

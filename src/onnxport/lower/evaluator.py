@@ -333,14 +333,24 @@ class Evaluator:
                 return other
             return tuple(map(renamed, value)) if isinstance(value, tuple) else value
 
-        if ref.listed or ref.depth < self.depth:
+        if ref.listed or ref.place is not None or ref.depth < self.depth or (ref.either and self._has_other_name(ref)):
             raise LoweringError(
-                "changes the sizes of a tensor in place that a list holds, or that is older than the if or loop around; "
-                "write `x = x.unsqueeze(0)` for `x.unsqueeze_(0)`"
+                "changes the sizes of a tensor in place that a list holds, that may be one tensor or another, or that is "
+                "older than the if or loop around; write `x = x.unsqueeze(0)` for `x.unsqueeze_(0)`"
             )
         for value, held in self.env.items():
             if held is ref or held.__class__ is tuple:
                 self.env[value] = renamed(held)
+
+    def _has_other_name(self, ref: Ref) -> bool:
+        """Whether what comes after this node reads a name of one of the tensors that this one may be."""
+        same = ref.alternatives()
+        names = {value for value, held in self.env.items() if isinstance(held, Ref) and held in same}
+        nodes = self.program.block.nodes
+        if self.g.origin not in nodes:
+            return bool(names)
+        rest = Block(nodes=nodes[nodes.index(self.g.origin) + 1 :], returns=self.program.block.returns)
+        return not names.isdisjoint(rest.reads())
 
     def _written(self, schema: Schema, held: list[Any], results: list[Any]) -> list[Any]:
         """Write the first results of a mutating op to the arguments that its schema says it writes.

@@ -19,7 +19,7 @@ from . import listing, ranks
 from .builder import Builder
 from .quantized import STORED, QTensor, parameters
 from .scope import SizeSource
-from .values import Maybe, Scalar, Tensor, describe
+from .values import ListOf, Maybe, Scalar, Tensor, describe
 from .values import Sequence as ListValue
 
 _NUMBERS: dict[type, torch.dtype] = {bool: torch.bool, int: torch.int64, float: torch.float32}
@@ -188,10 +188,10 @@ def output_value(g: Builder, result: Any) -> Tensor | ListValue | OptionalValue:
             return ranks.likely(g, result)
         return result
     if isinstance(result, ListValue):
-        if result.kind is Tensor:
+        if result.kind is Tensor or (isinstance(result.kind, ListOf) and result.rows is None):
             return listing.as_sequence(g, result)
         rows = listing.as_rows(g, result)
-        return g.cast(rows, torch.get_default_dtype()) if result.kind is float else rows
+        return g.cast(rows, torch.get_default_dtype()) if rows.dtype == torch.float64 else rows
     if isinstance(result, Scalar):
         return g.cast(result.tensor, torch.get_default_dtype()) if result.kind is float else result.tensor
     if isinstance(result, bool):

@@ -19,7 +19,7 @@ from ..errors import LoweringError
 from .builder import Builder
 from .emit import INT64_MAX
 from .finish import prune
-from .values import Scalar, Sequence, Tensor
+from .values import Kind, ListOf, Scalar, Sequence, Tensor
 
 # Element types of onnxruntime's SplitToSequence.
 _SPLITTABLE = (torch.float32, torch.float64, torch.int32, torch.int64)
@@ -31,7 +31,7 @@ def sequence_value(dtype: torch.dtype, name: str | None = None) -> ir.Value:
 
 def of_elements(
     g: Builder,
-    kind: type,
+    kind: Kind,
     dtype: torch.dtype,
     dims: tuple[Size, ...] | None,
     elements: Elements[Tensor],
@@ -52,18 +52,30 @@ def of_elements(
     return _made(g, kind, dtype, dims, "SequenceEmpty", [], dtype=to_onnx(dtype))
 
 
-def number(kind: type, tensor: Tensor, g: Builder) -> Any:
-    """A 0-d tensor as the number of this kind."""
+def number(kind: Kind, tensor: Tensor, g: Builder) -> Any:
+    """A 0-d tensor as the number of this kind; a tensor as the list."""
+    if isinstance(kind, ListOf):
+        return Sequence(kind.kind, tensor.dtype, tensor.shape[1:], rows=tensor)
     return g.int_of(tensor) if kind is int else Scalar(tensor, kind)
 
 
 def as_tensor(g: Builder, like: Sequence, element: Any) -> Tensor:
     """An element as a tensor of the list's dtype."""
+    if isinstance(like.kind, ListOf):
+        if isinstance(element, Sequence):
+            return g.cast(as_rows(g, element), like.dtype)
+        inner = Sequence(like.kind.kind, like.dtype, None)
+        return stacked(g, [as_tensor(g, inner, x) for x in element], like.dtype)
     if isinstance(element, Tensor):
         if like.kind is Tensor and element.dtype != like.dtype:
             raise LoweringError(f"a list of {like.dtype} tensors can't hold one of {element.dtype}; convert it first")
         return g.cast(element, like.dtype)
     return g.scalar(g.size(element) if isinstance(element, Dim) else element, like.dtype)
+
+
+def stacked(g: Builder, elements: Elements[Tensor], dtype: torch.dtype) -> Tensor:
+    """The elements of a list, if there are any, along a new first axis."""
+    return g.concat([g.unsqueeze(e, [0]) for e in elements], 0) if elements else g.full([0], False, dtype)
 
 
 def as_rows(g: Builder, x: Sequence) -> Tensor:
@@ -80,8 +92,11 @@ def as_sequence(g: Builder, x: Sequence) -> Sequence:
     if x.rows is None:
         return x
     if x.dtype in _SPLITTABLE:
-        return _split(g, x.rows, x.dims, [], axis=0, keepdims=0)
-    return _split_in_loop(g, x.rows, x.dims, g.full([x.rows.shape[0]], 1, torch.int64), 0, keepdims=False)
+        made = _split(g, x.rows, x.dims, [], axis=0, keepdims=0)
+    else:
+        made = _split_in_loop(g, x.rows, x.dims, g.full([x.rows.shape[0]], 1, torch.int64), 0, keepdims=False)
+    made.kind = x.kind
+    return made
 
 
 def pieces(g: Builder, x: Tensor, size: Size, axis: int) -> Sequence:
@@ -270,7 +285,7 @@ def fits(x: Sequence, tensor: Tensor) -> bool:
 
 
 def _made(
-    g: Builder, kind: type, element: torch.dtype, dims: Any, op: str, inputs: list[Any], **attributes: Any
+    g: Builder, kind: Kind, element: torch.dtype, dims: Any, op: str, inputs: list[Any], **attributes: Any
 ) -> Sequence:
     node = g.append(op, inputs, attributes, 1)
     value = node.outputs[0]

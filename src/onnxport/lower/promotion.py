@@ -68,3 +68,14 @@ def float_type(*operands: Any) -> torch.dtype:
     """`result_type`, with integers and bool as the default float: what `true_divide`, `sqrt`, ... compute in."""
     dtype = result_type(*operands)
     return dtype if category(dtype) >= 2 else torch.get_default_dtype()
+
+
+def promoted(a: torch.dtype, b: torch.dtype) -> torch.dtype | None:
+    """The dtype that holds all values of both exactly, if one of them does."""
+    wider = torch.promote_types(a, b)
+    if wider not in (a, b):
+        return None
+    other = b if wider == a else a
+    if other.is_floating_point == wider.is_floating_point or other == torch.bool:
+        return wider
+    return wider if other.itemsize * 2 <= wider.itemsize else None

@@ -81,6 +81,7 @@ class Ref:
 
     __slots__ = (
         "depth",
+        "either",
         "linked",
         "links",
         "listed",
@@ -111,6 +112,7 @@ class Ref:
         self.rivals: list[Ref | Cell] = []
         self.unsure = ""  # why the content isn't known any more
         self.ordered = True  # whether its elements surely lie in memory in order
+        self.either = False  # whether it may be one of other tensors, as an If, a Loop or an index goes
         self.listed = False  # whether a list, dict or object holds it
         self.place: tuple[Cell, Any] | None = None  # the list of unknown length, and the index, that it was read from
 
@@ -130,9 +132,21 @@ class Ref:
     def link(self, link: Link, journal: Journal | None) -> None:
         """Under a condition, this storage is another."""
         self.links.append(link)
+        self.either = True
         link.target.root.linked.append(self)
         if journal is not None:
             journal.linked.append((link.target.root, self))
+
+    def alternatives(self) -> set[Ref]:
+        """Other references that may be this very one."""
+        found: set[Ref] = set()
+        waiting = [self]
+        while waiting:
+            ref = waiting.pop()
+            near = [link.target for link in ref.links] + [r for r in ref.rivals if isinstance(r, Ref)] + ref.linked
+            waiting += [r for r in near if r not in found]
+            found.update(near)
+        return found - {self}
 
     def synchronize_linked(self, journal: Journal) -> None:
         """What was written here is written to the older storages that may be this one."""
@@ -247,12 +261,13 @@ class Cell:
     Content is replaced, never changed in place.
     """
 
-    __slots__ = ("_content", "depth", "unsure")
+    __slots__ = ("_content", "depth", "frozen", "unsure")
 
     def __init__(self, content: Any, depth: int = 0) -> None:
         self._content = content
         self.depth = depth
         self.unsure = ""  # why the content isn't known any more
+        self.frozen = False  # whether a list of unknown length holds a copy of it
 
     @property
     def content(self) -> Any:
@@ -271,6 +286,11 @@ class Cell:
         return getattr(self._content, "element", None)
 
     def put(self, content: Any, journal: Journal | None = None) -> None:
+        if self.frozen:
+            raise LoweringError(
+                "changes a list that is an element of a list whose length is known only at run time; "
+                "make the list first and put it in then, or use a tensor"
+            )
         if journal is not None and self.depth < journal.depth:
             journal.before.setdefault(self, (self._content, self.unsure))
         self._content = content

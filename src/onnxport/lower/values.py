@@ -139,8 +139,24 @@ class Scalar:
         return f"{self.kind.__name__} known at run time"
 
 
+@dataclass(frozen=True)
+class ListOf:
+    """What a list of lists holds: lists of this kind."""
+
+    kind: Kind
+
+    @property
+    def __name__(self) -> str:
+        return f"List[{self.kind.__name__}]"
+
+
+Kind = Union[type, ListOf]
+
+
 class Sequence:
-    """A list whose length is known only at run time: of tensors of one dtype, or of numbers.
+    """A list whose length is known only at run time: of tensors of one dtype, of numbers, or of lists of these.
+
+    A list that it holds is a tensor with the elements along its first axis.
 
     `rows` holds the elements along its first axis, where all have the same sizes; numbers always do. Otherwise
     `value` is an ONNX sequence. `dims` are the sizes of each element: None for one that differs from element to
@@ -151,7 +167,7 @@ class Sequence:
 
     def __init__(
         self,
-        kind: type,
+        kind: Kind,
         dtype: torch.dtype,
         dims: tuple[Size | None, ...] | None,
         *,
@@ -159,7 +175,7 @@ class Sequence:
         value: ir.Value | None = None,
         held: tuple[Any, ...] = (),
     ) -> None:
-        self.kind = kind  # Tensor, int, float or bool
+        self.kind = kind  # Tensor, int, float, bool, or a `ListOf` these
         self.dtype = dtype
         self.dims = dims
         self.rows = rows

@@ -14,7 +14,7 @@ from ..errors import LoweringError
 from ..lower import listing
 from ..lower.evaluator import Evaluator
 from ..lower.storage import Cell
-from ..lower.values import Scalar, Sequence, Tensor
+from ..lower.values import ListOf, Scalar, Sequence, Tensor
 from ..program import Node
 from .lists import as_sequence, content, list_special, put
 from .scalar_logic import compare
@@ -112,8 +112,8 @@ def _ordered(ev: Evaluator, values: Any, descending: bool) -> Any:
     if _is_known(held):
         return sorted(held, reverse=descending)
     whole = held if isinstance(held, Sequence) else as_sequence(ev, held)
-    if whole.kind is Tensor:
-        raise LoweringError("a list of tensors is put in order; stack it and use torch.sort")
+    if whole.kind is Tensor or isinstance(whole.kind, ListOf):
+        raise LoweringError("a list of tensors or lists is put in order; stack it and use torch.sort")
     stored = torch.int64 if whole.dtype == torch.bool else whole.dtype
     rows = ev.g.cast(arranged(ev.g, ev.g.cast(listing.as_rows(ev.g, whole), stored), 0, descending)[0], whole.dtype)
     made = Sequence(whole.kind, whole.dtype, (), rows=rows)

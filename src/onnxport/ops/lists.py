@@ -52,6 +52,13 @@ def listed(element: Any) -> Any:
     return element
 
 
+def copied(ev: Evaluator, element: Any) -> Any:
+    """The content of an element of a list of unknown length, which keeps a copy of it."""
+    if isinstance(element, Cell):
+        element.frozen = True
+    return ev.resolved(element)
+
+
 def as_sequence(ev: Evaluator, elements: list[Any]) -> Sequence:
     """A list of known length as one that can be indexed at run time."""
     from ..lower.control_flow.merge import Merger  # control flow is seldom, and large
@@ -59,7 +66,7 @@ def as_sequence(ev: Evaluator, elements: list[Any]) -> Sequence:
     slot = Merger(ev).elements([(elements, None)])
     if slot is None:
         raise LoweringError("a list of values of different types is indexed by an int known only at run time")
-    tensors = [listing.as_tensor(ev.g, Sequence(slot.kind, slot.dtype, None), ev.resolved(x)) for x in elements]
+    tensors = [Merger(ev).element(slot.kind, slot.dtype, x, None) for x in elements]
     dims: Any = slot.dims
     made: Sequence = sharing(listing.of_elements(ev.g, slot.kind, slot.dtype, dims, tensors, rows=slot.as_rows), elements)
     return made
@@ -78,6 +85,8 @@ def element(ev: Evaluator, held: Any, index: Size, place: tuple[Any, Any]) -> An
     """The element at an index known only at run time, or of a list of unknown length; what is written to it is too."""
     whole = held if isinstance(held, Sequence) else as_sequence(ev, held)
     found = ev.hold(listing.get(ev.g, whole, index))
+    if isinstance(found, Cell):
+        found.frozen = True
     if not isinstance(found, Ref):
         return found
     found.place = place
@@ -225,7 +234,7 @@ def _concatenated(ev: Evaluator, a: Any, b: Any) -> Any:
         return [*a, *b]
     if not isinstance(b, Sequence):  # one by one: they may differ in size
         for element in b:
-            a = listing.insert(ev.g, a, None, ev.resolved(element))
+            a = listing.insert(ev.g, a, None, copied(ev, element))
         return a
     if not isinstance(a, Sequence):
         if not a:
@@ -262,7 +271,7 @@ def append(ev: Evaluator, node: Node, self: Any, el: Any) -> Any:
         return self
     held = content(self)
     if isinstance(held, Sequence):
-        put(ev, self, sharing(listing.insert(ev.g, held, None, ev.resolved(el)), held, [el]))
+        put(ev, self, sharing(listing.insert(ev.g, held, None, copied(ev, el)), held, [el]))
     else:
         put(ev, self, [*held, el])
     return self
@@ -276,7 +285,7 @@ def insert(ev: Evaluator, node: Node, self: Any, idx: Size, el: Any) -> None:
     if not isinstance(held, Sequence) and isinstance(idx, Dim):
         held = as_sequence(ev, held)
     if isinstance(held, Sequence):
-        put(ev, self, sharing(listing.insert(ev.g, held, idx, ev.resolved(el)), held, [el]))
+        put(ev, self, sharing(listing.insert(ev.g, held, idx, copied(ev, el)), held, [el]))
     else:
         new = list(held)
         new.insert(idx, el)  # type: ignore[arg-type]
@@ -299,7 +308,7 @@ def set_item(ev: Evaluator, node: Node, l: Any, idx: Size, el: Any) -> Any:
             put(ev, l, [*held[:idx], el, *held[idx + 1 :]])
             return l
         held = as_sequence(ev, held)
-    put(ev, l, sharing(listing.put(ev.g, held, idx, ev.resolved(el)), held, [el]))
+    put(ev, l, sharing(listing.put(ev.g, held, idx, copied(ev, el)), held, [el]))
     return l
 
 
@@ -370,7 +379,7 @@ def tensor(
     """tensor(t[] data, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor"""
     from ..dtypes import from_scalar_type
 
-    default = torch.get_default_dtype() if data.kind is float else data.dtype
+    default = torch.get_default_dtype() if data.dtype == torch.float64 and data.kind is not Tensor else data.dtype
     return g.cast(listing.as_rows(g, data), default if dtype is None else from_scalar_type(dtype))
 
 

@@ -13,7 +13,7 @@ from ..lower.control_flow.merge import number_kind
 from ..lower.evaluator import Evaluator
 from ..lower.registry import evaluation, lowering
 from ..lower.storage import Cell, Ref
-from ..lower.values import UNINITIALIZED, Maybe, Scalar, Sequence, Tensor, Unclear, describe
+from ..lower.values import UNINITIALIZED, Kind, ListOf, Maybe, Scalar, Sequence, Tensor, Unclear
 from ..program import Node
 from .lists import content, list_special
 from .scalar_logic import not_
@@ -132,10 +132,11 @@ def tolist(g: Builder, data: Tensor, dim: int = 0, ty: int = 0) -> Any:
         return _number(g, kind, data)
     count = data.shape[0]
     if isinstance(count, Dim):
-        if data.rank > 1:
-            raise LoweringError(f"tolist() of {describe(data)} gives nested lists of unknown length; use the tensor")
         dtype = torch.float64 if kind is float else torch.int64 if kind is int else torch.bool
-        return Sequence(kind, dtype, (), rows=g.cast(data, dtype))
+        element: Kind = kind
+        for _ in range(data.rank - 1):
+            element = ListOf(element)
+        return Sequence(element, dtype, data.shape[1:], rows=g.cast(data, dtype))
     return [tolist(g, g.gather(data, i, 0)) for i in range(count)]
 
 

@@ -131,6 +131,20 @@ class Block:
     nodes: list[Node] = field(default_factory=list)
     returns: list[Operand] = field(default_factory=list)
 
+    def reads(self) -> set[Value]:
+        """The values that its nodes, those of nested blocks included, and its returns read."""
+        operands: list[Any] = [self.returns, *((node.inputs, [b.returns for b in node.blocks]) for node in self.walk())]
+        found: set[Value] = set()
+        while operands:
+            operand = operands.pop()
+            if isinstance(operand, Value):
+                found.add(operand)
+            elif isinstance(operand, (list, tuple)):
+                operands.extend(operand)
+            elif isinstance(operand, dict):
+                operands.extend(operand.values())
+        return found
+
     def walk(self) -> Iterator[Node]:
         """All nodes, those of nested blocks included, in order."""
         for node in self.nodes:

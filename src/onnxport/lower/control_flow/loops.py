@@ -13,9 +13,9 @@ from ...program import Block, Node
 from ..registry import evaluation
 from ..scope import Scope
 from ..storage import Appending, Cell, OnlyAppends, Ref
-from ..values import MISSING, Sequence, Tensor
+from ..values import MISSING, Kind, Sequence, Tensor
 from .bodies import Frame, Raises, append, body_graph, content_of, frame, leave, require_for, value_of, warn_of_raise
-from .merge import Arrived, Fixed, Merger, Packed, Snapshot, Template, TensorSlot, number_kind, start
+from .merge import Arrived, Fixed, Merger, Packed, Snapshot, Template, TensorSlot, start
 
 if TYPE_CHECKING:
     from ..evaluator import Evaluator
@@ -79,7 +79,7 @@ class Scan:
     """What the body of a Loop appends to a list in each iteration."""
 
     items: tuple[Any, ...]
-    kind: type
+    kind: Kind
     dtype: torch.dtype
     dims: tuple[Any, ...]
 
@@ -306,9 +306,7 @@ class Loop:
         return left
 
     def _row(self, value: Any, scan: Scan, snapshot: Snapshot | None) -> Tensor:
-        if isinstance(value, (Tensor, Ref)):
-            return self.merger.tensor(value, snapshot)
-        return self.g.scalar(self.g.size(value) if number_kind(value) is int else value, scan.dtype)
+        return self.merger.element(scan.kind, scan.dtype, value, snapshot)
 
     def _scanned(self, cell: Cell, made: Frame) -> Scan:
         """What a body appends to a list, and its type, which is the same each time."""
@@ -318,10 +316,11 @@ class Loop:
         slot = self.merger.elements([(self.appended[cell], None), (list(content.items), made.snapshot)])
         if slot is None or slot.dims is None or not slot.as_rows:
             raise OnlyAppends(cell)
-        if any(isinstance(x, Ref) and x.root in self.holders for x in content.items):
+        written = {*self.holders, *self.appended}
+        if any((x.root if isinstance(x, Ref) else x) in written for x in content.items if isinstance(x, (Ref, Cell))):
             raise LoweringError(
-                "a tensor is appended to a list in a loop and written in place afterwards, so that all elements are that "
-                "one tensor; append a clone() of it"
+                "a tensor or list is appended to a list in a loop and written in place afterwards, so that all elements "
+                "are that one; append a clone() of it"
             )
         return Scan(content.items, slot.kind, slot.dtype, slot.dims)
 

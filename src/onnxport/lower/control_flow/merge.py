@@ -22,8 +22,9 @@ from ...dtypes import real_of, to_onnx
 from ...errors import LoweringError
 from .. import listing
 from ..facts import Facts, agreed
+from ..promotion import promoted
 from ..storage import Appending, Cell, Link, Ref
-from ..values import MISSING, UNINITIALIZED, Maybe, Scalar, Sequence, Tensor, Unclear, describe
+from ..values import MISSING, UNINITIALIZED, Kind, ListOf, Maybe, Scalar, Sequence, Tensor, Unclear, describe
 
 if TYPE_CHECKING:
     from ..evaluator import Evaluator
@@ -63,7 +64,7 @@ class Group:
 class SequenceSlot:
     """A list of unknown length: as a tensor with the elements along its first axis, or as an ONNX sequence."""
 
-    kind: type
+    kind: Kind
     dtype: torch.dtype
     dims: tuple[Size | None, ...] | None
 
@@ -261,7 +262,7 @@ class Merger:
         slot: Any = None
         for values, snapshot in lists:
             for value in values:
-                slot = self._widen_sequence(slot, self._leaf(value, snapshot))
+                slot = self._widen_sequence(slot, self._leaf(value, snapshot), snapshot)
         return slot if isinstance(slot, SequenceSlot) else None
 
     def visible(self, size: Size) -> bool:
@@ -318,12 +319,12 @@ class Merger:
         slot = template if isinstance(template, SequenceSlot) else None
         elements = [] if slot is not None else [(t, None) for t in template.parts]  # type: ignore[union-attr]
         for part, _ in elements:
-            slot = self._widen_sequence(slot, self._unfixed(part, before))
+            slot = self._widen_sequence(slot, self._unfixed(part, before), before)
         if isinstance(content, Sequence):
             slot = self._widen_sequence(slot, *_element(content))
         else:
             for value in content:
-                slot = self._widen_sequence(slot, self._leaf(value, snapshot))
+                slot = self._widen_sequence(slot, self._leaf(value, snapshot), snapshot)
         if slot is None:
             return Fixed(Unclear("a list without elements of a known type"))
         if isinstance(slot, Fixed):
@@ -333,20 +334,34 @@ class Merger:
     def _unfixed(self, template: Template, before: Snapshot | None) -> Template:
         return self._leaf(template.value, before) if isinstance(template, Fixed) else template
 
-    def _widen_sequence(self, slot: Any, element: Template, kind: type | None = None) -> Any:
+    def _widen_sequence(self, slot: Any, element: Template, snapshot: Snapshot | None, kind: Kind | None = None) -> Any:
         if isinstance(element, NumberSlot):
             kind, element = element.kind, TensorSlot(NUMBER_DTYPES[element.kind], ())
+        elif isinstance(element, (Group, SequenceSlot)):
+            kind, element = self._of_list(element, snapshot)
         if isinstance(slot, Fixed) or not isinstance(element, TensorSlot):
-            return Fixed(Unclear("a list of unknown length can hold tensors or numbers only"))
+            return Fixed(Unclear("a list of unknown length can hold tensors, numbers and lists of these only"))
         kind = kind or Tensor
         dims = None if element.dims is None else tuple(
             d if d is not None and self.visible(d) else None for d in element.dims
         )  # fmt: skip
         if slot is None:
             return SequenceSlot(kind, element.dtype, dims)
-        if slot.dtype != element.dtype or slot.kind is not kind:
+        if slot.dtype != element.dtype or slot.kind != kind:
             return Fixed(Unclear("a list of unknown length holds elements of different types"))
         return SequenceSlot(kind, slot.dtype, self._join(slot.dims, dims))
+
+    def _of_list(self, template: Group | SequenceSlot, snapshot: Snapshot | None) -> tuple[Kind, Template]:
+        """The kind of a list within a list, and the tensor that it is."""
+        inner: Any = template
+        count: Size | None = None
+        if isinstance(template, Group):
+            inner, count = None, len(template.parts)
+            for part in template.parts if template.form == "list" else ():
+                inner = self._widen_sequence(inner, self._unfixed(part, snapshot), snapshot)
+        if not isinstance(inner, SequenceSlot):
+            return Tensor, Fixed(inner)
+        return ListOf(inner.kind), TensorSlot(inner.dtype, None if inner.dims is None else (count, *inner.dims))
 
     @staticmethod
     def _changed(old: Template, new: Template) -> Template:
@@ -398,12 +413,24 @@ class Merger:
             values = content.values() if isinstance(content, dict) else content
             return [x for t, v in zip(template.parts, values) for x in self.pack(t, v, snapshot)]
         if not isinstance(content, Sequence):
-            elements = [g.scalar(g.size(v) if isinstance(v, Dim) else v, template.dtype)
-                        if number_kind(v) is not None else g.cast(self.tensor(v, snapshot), template.dtype)
-                        for v in content]  # fmt: skip
+            elements = [self.element(template.kind, template.dtype, v, snapshot) for v in content]
             dims = None if template.dims is None else tuple(0 if d is None else d for d in template.dims)
             content = listing.of_elements(g, template.kind, template.dtype, dims, elements, rows=template.as_rows)
         return [(listing.as_rows(g, content) if template.as_rows else listing.as_sequence(g, content), None)]
+
+    def element(self, kind: Kind, dtype: torch.dtype, value: Any, snapshot: Snapshot | None) -> Tensor:
+        """An element of a list as a tensor of the list's dtype."""
+        g = self.g
+        if isinstance(kind, ListOf):
+            content = self.content(value, snapshot)
+            if isinstance(value, Cell):
+                value.frozen = True
+            if isinstance(content, Sequence):
+                return g.cast(listing.as_rows(g, content), dtype)
+            return listing.stacked(g, [self.element(kind.kind, dtype, x, snapshot) for x in content], dtype)
+        if number_kind(value) is not None:
+            return g.scalar(g.size(value) if isinstance(value, Dim) else value, dtype)
+        return g.cast(self.tensor(value, snapshot), dtype)
 
     def _dummy(self, slot: TensorSlot | SequenceSlot) -> Tensor | Sequence:
         """Something of the type, for the path on which nobody uses it."""
@@ -434,6 +461,7 @@ class Merger:
                     value.link(self.link(condition, target), self.ev.journal)
                 for rival in arrived.rivals:
                     value.rival(rival)
+                    value.either = True
             return value
         if isinstance(template, NumberSlot):
             tensor = next(given).content
@@ -551,24 +579,13 @@ def _is_unsure(value: Any, snapshot: Snapshot | None) -> bool:
     return isinstance(value, Cell) and bool(value.unsure if snapshot is None else value in snapshot.unsure)
 
 
-def promoted(a: torch.dtype, b: torch.dtype) -> torch.dtype | None:
-    """The dtype that holds all values of both exactly, if one of them does."""
-    wider = torch.promote_types(a, b)
-    if wider not in (a, b):
-        return None
-    other = b if wider == a else a
-    if other.is_floating_point == wider.is_floating_point or other == torch.bool:
-        return wider
-    return wider if other.itemsize * 2 <= wider.itemsize else None
-
-
-def _element(content: Sequence) -> tuple[TensorSlot, type]:
+def _element(content: Sequence) -> tuple[TensorSlot, None, Kind]:
     """What a list holds; without sizes if it is an ONNX sequence, which stays one."""
     dims = content.dims
     if content.rows is None and dims is not None:
         dims = (*(None for _ in dims),)
         dims = dims or None
-    return TensorSlot(content.dtype, dims), content.kind
+    return TensorSlot(content.dtype, dims), None, content.kind
 
 
 def _describe(template: Template) -> str:
