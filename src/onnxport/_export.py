@@ -180,8 +180,11 @@ def _check_symbolics(lowered: Lowered) -> None:
 def capture_only(model: Any, args: Any, kwargs: Mapping[str, Any] | None, chosen: Options) -> Program:
     """The first stage alone: the program, its inputs named and its dynamic axes settled."""
     from . import axes
-    from .capture import capture
+    from .capture import arguments_of, capture
 
+    if hasattr(chosen.dynamic_shapes, "dynamic_shapes"):  # a ShapesCollection and its like: by tensor, not by name
+        shapes = chosen.dynamic_shapes.dynamic_shapes(model, *arguments_of(args, kwargs))
+        chosen = dataclasses.replace(chosen, dynamic_shapes=shapes)
     program = capture(model, args, kwargs, chosen)
     axes.settle(program, chosen)
     return program

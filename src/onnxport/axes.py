@@ -7,7 +7,7 @@ input; one label is one size.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -139,8 +139,14 @@ def _by_shapes(program: Program, shapes: Any, said: Labels) -> list[dict[int, st
     if shapes is None:
         return [{} for _ in program.inputs]
     arguments = program.arguments or [declared.name for declared in program.inputs]
+    if not isinstance(shapes, (Mapping, list, tuple)):
+        raise TypeError(
+            f"dynamic_shapes must be a dict by argument, or a tuple or list of the arguments, not {shapes!r}"
+        )
     if program.front_end != "exported":  # whose arguments are flat: there, labels only name what is dynamic already
-        _check_arguments(shapes, arguments)
+        roots = {declared.name.partition(".")[0] for declared in program.inputs}
+        _check_arguments(shapes, list(dict.fromkeys([*arguments, *sorted(roots)])))
+        shapes = _with_collected(shapes, [name for name in arguments if name not in roots], roots)
     found = []
     for declared in program.inputs:
         spec = shapes
@@ -163,6 +169,14 @@ def _check_arguments(shapes: Any, arguments: Sequence[str]) -> None:
         raise ValueError(
             f"dynamic_shapes has {len(shapes)} entries, but {len(arguments)} argument(s) are given: {', '.join(arguments)}"
         )
+
+
+def _with_collected(shapes: Any, collecting: Sequence[str], inputs: Container[str]) -> Any:
+    """What `**kwargs` collects goes by its own names here; `dynamic_shapes` may have it under the name of `kwargs`."""
+    if not isinstance(shapes, Mapping):
+        return shapes
+    nested = [shapes[name] for name in collecting if isinstance(shapes.get(name), Mapping)]
+    return {**{key: spec for found in nested for key, spec in found.items() if key in inputs}, **shapes}
 
 
 def _child(spec: Any, part: str, arguments: Sequence[str] | None) -> Any:

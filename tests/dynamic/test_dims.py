@@ -163,3 +163,27 @@ def test_examples_that_do_not_fit_are_refused(shapes, text):
 def test_what_is_no_size_is_refused():
     with pytest.raises(TypeError, match="dynamic_shapes has 1.5, of type float"):
         onnxport.export(Pair(), (torch.randn(4, 2), torch.randn(9, 2)), dynamic_shapes={"x": {0: 1.5}})
+
+
+class Collects(nn.Module):
+    def forward(self, xs, *rest, **named):
+        return xs[0] + rest[0] + named["z"]
+
+
+def test_arguments_that_are_collected():
+    x = torch.randn(4, 2)
+    for named in ({"z": {0: N}}, {"named": {"z": {0: N}}}):
+        shapes = {"xs": [{0: N}], "rest": ({0: N},), **named}
+        result = onnxport.export(Collects(), ([x], x), kwargs={"z": x}, dynamic_shapes=shapes)
+        assert [value.shape[0].value for value in result.model.graph.inputs] == ["n"] * 3
+        assert len(result.verify().checks) == 4
+
+
+def test_a_collection_of_shapes():
+    x, y = torch.randn(4, 2), torch.randn(9, 2)
+    shapes = torch.export.ShapesCollection()
+    shapes[x], shapes[y] = (N, None), (2 * N + 1, None)
+    result = onnxport.export(Pair(), (x, y), dynamic_shapes=shapes)
+    assert [value.shape[0].value for value in result.model.graph.inputs] == ["n", "2*n + 1"]
+    with pytest.raises(TypeError, match="dynamic_shapes must be a dict by argument"):
+        onnxport.export(Pair(), (x, y), dynamic_shapes=N)

@@ -51,6 +51,13 @@ def capture(model: Any, args: Any, kwargs: Mapping[str, Any] | None, options: Op
         raise TypeError(f"{error}\n  {slip}") from error
 
 
+def arguments_of(args: Any, kwargs: Mapping[str, Any] | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The forms of `args` that the classic API takes, as positional and keyword arguments."""
+    from .inputs import normalize
+
+    return normalize(args, kwargs)
+
+
 def _through_export(
     model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options, cause: CompiledCall
 ) -> Program:
@@ -93,4 +100,4 @@ def thaw(program: Program, model: Any, args: Any, kwargs: Mapping[str, Any] | No
     return liveness.thaw(program, sizes(program), Reruns(uncompiled(model), positional, named, axes, program.labels))
 
 
-__all__ = ["capture", "thaw", "uncompiled"]
+__all__ = ["arguments_of", "capture", "thaw", "uncompiled"]

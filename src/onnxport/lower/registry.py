@@ -8,6 +8,7 @@ is imported when one of its operators is first asked for: most models need a ten
 from __future__ import annotations
 
 import importlib
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -27,9 +28,10 @@ class _Table(dict[str, Lowering]):
         return self._own(name) or self._own(name.partition(".")[0])
 
     def _own(self, name: str) -> Lowering | None:
-        module = self.modules.pop(name, None)
+        module = self.modules.get(name)
         if module is not None:
-            importlib.import_module(module)
+            importlib.import_module(module)  # another thread that is at it is waited for
+            self.modules.pop(name, None)
         return self.get(name)
 
 
@@ -37,6 +39,7 @@ _LOWERINGS, _EVALUATIONS = _Table(), _Table()
 _COMPLEX, _SEQUENCE, _QUANTIZED = _Table(), _Table(), _Table()
 _ALIKE: set[str] = set()  # operators whose lowering holds for complex tensors too
 _TABLES = {"lowerings": _LOWERINGS, "evaluations": _EVALUATIONS}
+_lock = threading.RLock()
 _RARE: list[str] = []  # modules that register for complex, quantized or listed arguments, until they are imported
 
 
@@ -48,8 +51,12 @@ def locate(modules: Mapping[str, Mapping[str, str]], rare: Iterable[str]) -> Non
 
 
 def _import_rare() -> None:
-    while _RARE:
-        importlib.import_module(_RARE.pop())
+    if not _RARE:
+        return
+    with _lock:
+        while _RARE:
+            importlib.import_module(_RARE[-1])
+            _RARE.pop()
 
 
 def lowering(*names: str) -> Callable[[_F], _F]:
