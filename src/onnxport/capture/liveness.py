@@ -137,15 +137,17 @@ def thaw(program: Program, sizes: Sizes, reruns: Reruns) -> Report:
         sizes: the example sizes by label.
         reruns: the model at other sizes.
     """
-    report, others = _thaw(program, sizes, reruns)
+    report, others, blamed = _thaw(program, sizes, reruns)
     for trial in others if report.frozen else ():
         elsewhere = dataclasses.replace(trial.recording.read(), conversions=program.conversions, labels=program.labels)
         tried = [dict(sizes), *(other.sizes for other in others), trial_sizes.doubled(sizes)]
         if _Trials(elsewhere, sizes, reruns).agree(tried):
-            again, _ = _thaw(elsewhere, trial.sizes, reruns)
+            again, _, _ = _thaw(elsewhere, trial.sizes, reruns)
             if not again.frozen:
                 _adopt(program, elsewhere)
                 return again
+    if report.frozen and blamed is not None:
+        return dataclasses.replace(report, labels=_Trials(program, sizes, reruns).guilty(blamed))
     return report
 
 
@@ -157,15 +159,15 @@ def _adopt(program: Program, other: Program) -> None:
         mine.value = theirs.value
 
 
-def _thaw(program: Program, sizes: Sizes, reruns: Reruns) -> tuple[Report, list[_Trial]]:
-    """See `thaw`; and runs in which other operations ran."""
+def _thaw(program: Program, sizes: Sizes, reruns: Reruns) -> tuple[Report, list[_Trial], _Trial | None]:
+    """See `thaw`; the report lacks the labels of axes. Runs in which other operations ran; and one that differs."""
     conversions = program.conversions or []
     trials = _Trials(program, sizes, reruns)
     if program.keeps_sizes:  # that it runs at all is enough
         larger = next(filter(trials.runs, map(trials.allowed, trial_sizes.grown(sizes, conversions))), None)
         if larger is not None:
             _, stuck = trials.others(larger)
-            return Report(stuck, failure=trials.failure), []
+            return Report(stuck, failure=trials.failure), [], None
     grown = trials.first(trial_sizes.grown(sizes, conversions))
     if grown is None:  # sizes of 1 show little: they are broadcast
         crossed = trials.first(trial_sizes.shrunk(sizes))
@@ -174,29 +176,28 @@ def _thaw(program: Program, sizes: Sizes, reruns: Reruns) -> tuple[Report, list[
     else:
         crossed = None
     if grown is None and crossed is None:
-        return Report(tuple(sizes) if trials.failure else (), failure=trials.failure), []
+        return Report(tuple(sizes) if trials.failure else (), failure=trials.failure), [], None
     first = grown or crossed
     alone, stuck = trials.others(first.sizes) if first else ([], ())
     made = [trial for trial in (grown, crossed, *map(trials.at, alone)) if trial is not None]
     different = [trial for trial in made if not trial.same]
     if not different:
-        return Report(stuck, failure=trials.failure), []
+        return Report(stuck, failure=trials.failure), [], None
     only_ifs = (
         different[0] is crossed and grown is not None and all(c.decides for c in conversions) and bool(conversions)
     )
     if only_ifs and trials.agree(trial_sizes.around(sizes, conversions)):
-        return Report(stuck, failure=trials.failure), []
+        return Report(stuck, failure=trials.failure), [], None
     if only_ifs:
         beyond = trials.at(trial_sizes.doubled(sizes))
         if beyond is not None and not beyond.same:
             made, only_ifs = [*made, beyond], False
     thawing = _Thawing(program, sizes, trials, made)
     frozen = thawing.run()
-    labels = trials.guilty(different[0]) if frozen else ()
     small = _listed(different[0].sizes) if only_ifs else thawing.small
-    report = Report(stuck, labels, tuple(frozen), tuple(conversions), small, trials.failure)
+    report = Report(stuck, (), tuple(frozen), tuple(conversions), small, trials.failure)
     others = [trial for trial in made if not trial.same] if thawing.breaks or thawing.few else []
-    return report, others[:_ELSEWHERE]
+    return report, others[:_ELSEWHERE], different[0]
 
 
 @dataclasses.dataclass(slots=True)

@@ -36,15 +36,19 @@ class Reruns:
     ) -> None:
         self.model, self.args, self.kwargs, self.axes, self.labels = model, args, kwargs, axes, labels
         self._functions: dict[int, tuple[Any, Callable[..., Any]]] = {}
+        self._traces: dict[Any, Recording | Exception] = {}
 
     def trace(self, sizes: Sizes, other_values: bool = False) -> Recording | Exception:
-        """The recording of a run."""
+        """The recording of a run; one for each choice of sizes."""
 
         def resize(leaves: list[torch.Tensor]) -> list[torch.Tensor]:
             resized = self._resized(leaves, sizes)
             return list(map(_with_other_values, resized)) if other_values else resized
 
-        return _tried(lambda: record(self.model, self.args, self.kwargs, resize), sizes)
+        key = (other_values, *sorted(sizes.items()))
+        if key not in self._traces:
+            self._traces[key] = _tried(lambda: record(self.model, self.args, self.kwargs, resize), sizes)
+        return self._traces[key]
 
     def run(self, sizes: Sizes) -> list[torch.Tensor] | Exception:
         """What the model gives, in a fraction of the time of a trace."""
