@@ -29,7 +29,7 @@ def check_script(
     scripted = program
     if not isinstance(program, (torch.jit.ScriptModule, torch.jit.ScriptFunction, torch.nn.Module)):
         scripted = torch.jit.script(program)
-    names = [f"x{i}" for i, a in enumerate(arguments[0]) if not isinstance(a, str)]
+    names = [f"x{i}" for i, a in enumerate(arguments[0]) if a is not None and not isinstance(a, str)]
     axes = {f"x{i}": dict(labels) for i, labels in (dynamic or {}).items()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OnnxExporterWarning)
@@ -44,7 +44,7 @@ def check_script(
     session = ort.InferenceSession(proto.SerializeToString(), settings, providers=["CPUExecutionProvider"])
     for given in arguments:
         expected = leaves(program(*map(copied, given)))
-        fed = dict(zip(names, [array(a) for a in given if not isinstance(a, str)]))
+        fed = dict(zip(names, [array(a) for a in given if a is not None and not isinstance(a, str)]))
         actual = leaves(session.run(None, {i.name: fed[i.name] for i in session.get_inputs()}))
         assert len(actual) == len(expected)
         for a, e in zip(actual, expected):

@@ -68,7 +68,9 @@ def as_sequence(ev: Evaluator, elements: list[Any]) -> Sequence:
         raise LoweringError("a list of values of different types is indexed by an int known only at run time")
     tensors = [Merger(ev).element(slot.kind, slot.dtype, x, None) for x in elements]
     dims: Any = slot.dims
-    made: Sequence = sharing(listing.of_elements(ev.g, slot.kind, slot.dtype, dims, tensors, rows=slot.as_rows), elements)
+    made: Sequence = sharing(
+        listing.of_elements(ev.g, slot.kind, slot.dtype, dims, tensors, rows=slot.as_rows), elements
+    )
     return made
 
 
