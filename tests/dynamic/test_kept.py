@@ -6,8 +6,9 @@ import torch.nn.functional as F
 from torch import nn
 
 import onnxport
-from onnxport.capture import reruns, trace
-from onnxport.capture.comparison import same_text
+from onnxport.capture import trace
+from onnxport.capture.liveness import reruns
+from onnxport.capture.liveness.comparison import same_text
 from onnxport.errors import OnnxExporterWarning
 
 

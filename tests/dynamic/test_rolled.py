@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import onnxport
-from onnxport.capture.rolled import roll
+from onnxport.capture.liveness.rolled import roll
 from onnxport.capture.trace import trace
 from onnxport.errors import OnnxExporterWarning
 from onnxport.program import Block, Node, Value

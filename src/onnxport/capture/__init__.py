@@ -93,7 +93,7 @@ def thaw(program: Program, model: Any, args: Any, kwargs: Mapping[str, Any] | No
     """Look for dynamic axes that a trace froze, by tracing at other sizes; see `liveness.thaw`."""
     from . import liveness
     from .inputs import normalize
-    from .reruns import Reruns
+    from .liveness.reruns import Reruns
 
     positional, named = normalize(args, kwargs)
     axes = [declared.axes for declared in program.inputs]

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from ..dims import Dim, Size
+from ...dims import Dim, Size
 
 # Divisors that are considered.
 _DIVISORS = (2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 32)

@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from ..program import Node, Program, Value
-from ..program.ir import Block
+from ...program import Node, Program, Value
+from ...program.ir import Block
 
 Path = tuple[int, ...]  # operand, position in a list
 

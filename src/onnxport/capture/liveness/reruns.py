@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 
 import torch
 
-from ..program import Labels
-from .compiled import compiling_nothing
-from .inputs import flatten, flatten_outputs
-from .trace import Recording, copies, record, unchanged
-from .weights import named_weights
+from ...program import Labels
+from ..compiled import compiling_nothing
+from ..inputs import flatten, flatten_outputs
+from ..trace import Recording, copies, record, unchanged
+from ..weights import named_weights
 
 _LOG = logging.getLogger("onnxport")
 

@@ -24,8 +24,8 @@ from typing import Any
 
 import torch
 
-from ..program import Block, Node, Operand, Value
-from ..program.schema import parse
+from ...program import Block, Node, Operand, Value
+from ...program.schema import parse
 
 _MUL = parse("aten::mul.int(int a, int b) -> int")
 _ADD = parse("aten::add.int(int a, int b) -> int")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from ..program.ir import Conversion
+from ...program.ir import Conversion
 
 Sizes = Mapping[str, int]
 

@@ -1,0 +1,98 @@
+"""Finds dynamic axes that a trace has frozen, by tracing again at other sizes.
+
+A size that was turned into a Python number (`int(n)`, `range(n)`, numpy, ...) is a constant of the trace. Two
+traces at different sizes then differ: in that constant, or in the ops that were run. A constant that
+follows one size by an expression is replaced by the expression, and stays live (see `expressions`); anything
+else is reported with its place.
+
+Where nothing is frozen, which is the rule, the two recordings have the same text, and the second isn't read further; of
+most models it is known without a second one (see `kept`), and they are only run again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from ...program import Program
+from . import trial_sizes
+from .comparison import takes_pieces
+from .report import Report, listed
+from .thawing import Thawing
+from .trial_sizes import Sizes
+from .trials import Reruns, Trial, Trials
+
+# Other runs whose program may be the more general one.
+_ELSEWHERE = 2
+
+
+def thaw(program: Program, sizes: Sizes, reruns: Reruns) -> Report:
+    """Replace constants that follow a size by expressions, in place; what stays frozen.
+
+    Args:
+        sizes: the example sizes by label.
+        reruns: the model at other sizes.
+    """
+    report, others, blamed = _thaw(program, sizes, reruns)
+    for trial in others if report.frozen else ():
+        elsewhere = dataclasses.replace(trial.recording.read(), conversions=program.conversions, labels=program.labels)
+        tried = [dict(sizes), *(other.sizes for other in others), trial_sizes.doubled(sizes)]
+        if Trials(elsewhere, sizes, reruns).agree(tried):
+            again, _, _ = _thaw(elsewhere, trial.sizes, reruns)
+            if not again.frozen:
+                _adopt(program, elsewhere)
+                return again
+    if report.frozen and blamed is not None:
+        return dataclasses.replace(report, labels=Trials(program, sizes, reruns).guilty(blamed))
+    return report
+
+
+def _adopt(program: Program, other: Program) -> None:
+    """Take a program of other sizes, where an `if` took its general branch: what pads by nothing stands for not padding."""
+    program.block, program.weights, program.state = other.block, other.weights, other.state
+    program.keep_alive = other.keep_alive
+    for mine, theirs in zip(program.inputs, other.inputs):
+        mine.value = theirs.value
+
+
+def _thaw(program: Program, sizes: Sizes, reruns: Reruns) -> tuple[Report, list[Trial], Trial | None]:
+    """See `thaw`; the report lacks the labels of axes. Runs in which other operations ran; and one that differs."""
+    conversions = program.conversions or []
+    trials = Trials(program, sizes, reruns)
+    if program.keeps_sizes:  # that it runs at all is enough
+        larger = next(filter(trials.runs, map(trials.allowed, trial_sizes.grown(sizes, conversions))), None)
+        if larger is not None:
+            _, stuck = trials.others(larger)
+            return Report(stuck, failure=trials.failure), [], None
+    grown = trials.first(trial_sizes.grown(sizes, conversions))
+    if grown is None:  # sizes of 1 show little: they are broadcast
+        crossed = trials.first(trial_sizes.shrunk(sizes))
+    elif grown.same and (conversions or takes_pieces(program.keep_alive, grown.recording.graph)):
+        crossed = trials.first(trial_sizes.crossing(sizes))
+    else:
+        crossed = None
+    if grown is None and crossed is None:
+        return Report(tuple(sizes) if trials.failure else (), failure=trials.failure), [], None
+    first = grown or crossed
+    alone, stuck = trials.others(first.sizes) if first else ([], ())
+    made = [trial for trial in (grown, crossed, *map(trials.at, alone)) if trial is not None]
+    different = [trial for trial in made if not trial.same]
+    if not different:
+        return Report(stuck, failure=trials.failure), [], None
+    only_ifs = (
+        different[0] is crossed and grown is not None and all(c.decides for c in conversions) and bool(conversions)
+    )
+    if only_ifs and trials.agree(trial_sizes.around(sizes, conversions)):
+        return Report(stuck, failure=trials.failure), [], None
+    if only_ifs:
+        beyond = trials.at(trial_sizes.doubled(sizes))
+        if beyond is not None and not beyond.same:
+            made, only_ifs = [*made, beyond], False
+    thawing = Thawing(program, sizes, trials, made)
+    frozen = thawing.run()
+    small = listed(different[0].sizes) if only_ifs else thawing.small
+    report = Report(stuck, (), tuple(frozen), tuple(conversions), small, trials.failure)
+    others = [trial for trial in made if not trial.same] if thawing.breaks or thawing.few else []
+    return report, others[:_ELSEWHERE], different[0]
+
+
+__all__ = ["Report", "Reruns", "thaw"]

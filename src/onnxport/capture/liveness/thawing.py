@@ -1,0 +1,246 @@
+"""Replaces constants that follow the sizes by expressions."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from ...program import Location, Node, Program, Value
+from ...program.ir import Block
+from . import trial_sizes
+from .comparison import Difference, Site, compare
+from .expressions import Expression, candidates, integer, separating_size
+from .report import Frozen, listed
+from .trial_sizes import Sizes
+from .trials import Trial, Trials
+
+# Traces at further sizes that are made to tell expressions apart.
+_TRIALS = 6
+_ALL = sys.maxsize
+# Arguments of operators that are ints, but no sizes.
+_NO_SIZES = frozenset(
+    {"dim", "dims", "dim0", "dim1", "dim2", "start_dim", "end_dim", "axis", "source", "destination", "dtype", "layout",
+     "memory_format", "reduction", "mode", "padding_mode", "interpolation_mode", "ord", "padding_idx"}
+)  # fmt: skip
+
+
+class Thawing:
+    """Differences of the program from others, and the expressions that may explain them."""
+
+    def __init__(self, program: Program, sizes: Sizes, trials: Trials, made: list[Trial]) -> None:
+        self.program, self.sizes, self.trials = program, sizes, trials
+        self.seen: list[tuple[Mapping[str, int], dict[Any, Difference], int]] = []
+        self.breaks: list[tuple[Sizes, Difference]] = []
+        self.differences: dict[Any, tuple[Sizes, Difference]] = {}
+        self.few: list[tuple[Sizes, Difference]] = []
+        self.small = ""
+        longer = self._roll([trial for trial in made if not trial.same])
+        for trial in [*made, *longer]:
+            self._look(trial)
+
+    def _roll(self, different: list[Trial]) -> list[Trial]:
+        """Make loops of what repeats, if the programs have other nodes, and get the same by it; further traces."""
+        program = self.program
+        if all(compare(program, trial.read())[1] is None for trial in different):
+            return []
+        from .rolled import roll
+
+        for kind in ("outer", "inner"):
+            block = roll(program.block, kind == "inner")
+            if block is None:
+                break
+            rolled = dataclasses.replace(program, block=block)
+            self.trials.rolls = kind
+            others = [Trial(t.sizes, t.recording, False, rolls=kind) for t in different]
+            longer = self._longer() if all(map(self._is_smaller, others)) else []
+            if any(compare(rolled, trial.read())[1] is None for trial in [*others, *longer]):
+                program.block = block
+                for trial, other in zip(different, others):
+                    trial.program = other.read()
+                return longer
+        self.trials.rolls = ""
+        return []
+
+    def _longer(self) -> list[Trial]:
+        """A trace with more iterations, where all there are have fewer: a single one isn't recognised."""
+        longer = self.trials.at(trial_sizes.doubled(self.sizes))
+        return [] if longer is None or longer.same else [longer]
+
+    def _is_smaller(self, trial: Trial) -> bool:
+        return all(trial.sizes[label] <= size for label, size in self.sizes.items())
+
+    def _look(self, trial: Trial) -> None:
+        if trial.same:  # says of each constant that it is the same there, too
+            self.seen.append((trial.sizes, {}, _ALL))
+            return
+        found, broken, comparable = compare(self.program, trial.read())
+        odd = broken or next((d for d in found.values() if integer(d.mine) is None or integer(d.theirs) is None), None)
+        if odd is not None and self.trials.rolls and self._is_smaller(trial):
+            self.few.append((trial.sizes, odd))  # too few iterations to be seen as a loop
+            return
+        self.seen.append((trial.sizes, found, comparable))
+        if broken is not None:
+            self.breaks.append((trial.sizes, broken))
+        for path, difference in found.items():
+            self.differences.setdefault(path, (trial.sizes, difference))
+
+    def run(self) -> list[Frozen]:
+        self._separate()
+        settled = not self.program.reads_values or self._look_at_other_values()
+        made: list[tuple[Block, Node, Node]] = []
+        frozen = []
+        for path, (at, difference) in self.differences.items():
+            options = self._options(path) if settled and self._is_before_breaks(difference) else []
+            if len(options) == 1 and (options[0].confirmed or self._saw_all_sizes(options[0].label)):
+                _replace(difference, options[0], made)
+                frozen += self._too_short(difference, options[0])
+            else:
+                frozen.append(_frozen(difference, at))
+        if self.few and not frozen:
+            self.small = self.small or listed(self.few[0][0])
+        frozen += [_frozen(broken, at) for at, broken in [*self.breaks, *self.few][:1]]
+        for block, node, new in made:
+            block.nodes.insert(block.nodes.index(node), new)
+        return frozen
+
+    def _saw_all_sizes(self, label: str) -> bool:
+        """Whether no size is left at which an expression could be another one."""
+        return self.program.labels.count(label) == len({self.sizes[label], *(at[label] for at, _, _ in self.seen)})
+
+    def _too_short(self, difference: Difference, expression: Expression) -> list[Frozen]:
+        """A loop whose first and last iterations stay outside runs these at sizes that have none."""
+        least = self.trials.allowed({**self.sizes, expression.label: 1})
+        shortest = least[expression.label]
+        if difference.site.node.op != "prim::Loop" or expression.at(shortest) >= 0 or not self.trials.runs(least):
+            return []
+        self.small = self.small or listed({expression.label: shortest})
+        return [Frozen(_place(difference.site), f"the loop is longer than this at {listed(least)}", is_loop=True)]
+
+    def _is_before_breaks(self, difference: Difference) -> bool:
+        return all(difference.site.number < broken.site.number for _, broken in self.breaks)
+
+    def _options(self, path: Any) -> list[Expression]:
+        """Expressions that give the constant at all sizes seen, one of each that are equal."""
+        difference = self.differences[path][1]
+        if _is_no_size(difference):
+            return []
+        observed: list[tuple[Sizes, int]] = []
+        mine = integer(difference.mine)
+        for sizes, found, comparable in self.seen:
+            if path in found:
+                value = integer(found[path].theirs)
+            else:
+                value = mine if difference.site.number < comparable else None
+            if value is None:
+                return []
+            observed.append((sizes, value))
+        if mine is None:
+            return []
+        return candidates([(self.sizes, mine), *observed])
+
+    def _separate(self) -> None:
+        """Trace at further sizes until each constant has one expression, or none."""
+        for _ in range(_TRIALS):
+            groups = [
+                options
+                for path, (_, difference) in self.differences.items()
+                if self._is_before_breaks(difference) and _is_open(options := self._options(path))
+            ]
+            if not groups:
+                return
+            trial = self._at_separating_size(groups)
+            if trial is None:
+                return
+            self._look(trial)
+
+    def _look_at_other_values(self) -> bool:
+        """See which constants come from the values of the inputs: a number of them may go with a size by chance."""
+        trial = self.trials.at(dict(self.sizes), other_values=True)
+        if trial is None:
+            return False
+        found, _, comparable = compare(self.program, trial.read())
+        self.seen.append((trial.sizes, found, comparable))
+        return True
+
+    def _at_separating_size(self, groups: list[list[Expression]]) -> Trial | None:
+        outside = self.program.labels.outside
+        refused = {
+            label: {size, *(at[label] for at, _, _ in self.seen), *outside(label, 4 * size + 64)}
+            for label, size in self.sizes.items()
+        }
+        if self.trials.rolls:  # a single iteration isn't recognised
+            for label, size in self.sizes.items():
+                refused[label].update(range(1, size if self.program.labels.count(label) is None else 3))
+        for attempt in range(3):
+            chosen = {}
+            for label, size in self.sizes.items():
+                # A model may take whole multiples only, of a patch or a stride.
+                step = math.gcd(size, *(at[label] for at, _, _ in self.seen)) if attempt else 1
+                own = [[e for e in g if e.label == label] for g in groups]
+                chosen[label] = separating_size(size, own, refused[label], step)
+            trial = self.trials.at(chosen)
+            if trial is not None:
+                return trial
+            for label, size in chosen.items():
+                refused[label].add(size)
+        return None
+
+
+def _is_no_size(difference: Difference) -> bool:
+    """Whether the operand numbers an axis or an alternative, which no expression of a size should."""
+    schema = difference.site.node.schema
+    return schema is not None and bool(difference.path) and schema.arguments[difference.path[0]].name in _NO_SIZES
+
+
+def _is_open(options: list[Expression]) -> bool:
+    """Whether a further trace may decide: one expression must be confirmed by a third trace, several told apart."""
+    return len(options) > 1 or (len(options) == 1 and not options[0].confirmed)
+
+
+def _replace(difference: Difference, expression: Expression, made: list[tuple[Block, Node, Node]]) -> None:
+    """Put the expression in place of the constant; in place of a tensor, a tensor made of it."""
+    site, path = difference.site, difference.path
+    new: Any = expression.size()
+    if isinstance(difference.mine, torch.Tensor):
+        value = Value(f"{expression.label}_{len(made)}", "Tensor")
+        node = Node("prim::NumToTensor", [new], [value], scope=site.node.scope, location=site.node.location)
+        made.append((site.block, site.node, node))
+        new = value
+    if len(path) > 1:
+        site.node.inputs[path[0]] = _copied(site.node.inputs[path[0]])
+    holder: Any = site.node.inputs
+    for index in path[:-1]:
+        holder = holder[index]
+    holder[path[-1]] = new
+
+
+def _copied(value: Any) -> Any:
+    return [_copied(v) for v in value] if isinstance(value, list) else value
+
+
+def _frozen(difference: Difference, sizes: Sizes) -> Frozen:
+    return Frozen(_place(difference.site), f"{difference.what} at {listed(sizes)}", difference.is_loop)
+
+
+def _place(site: Site) -> Location:
+    """Where a node comes from; lists are made nowhere in particular, so it is where they come from, or are used."""
+    nodes = site.block.nodes
+    first = next((i for i, node in enumerate(nodes) if node is site.node), len(nodes))
+    outputs = set(site.node.outputs)
+    users = (n for n in itertools.islice(nodes, first + 1, first + 40) if outputs.intersection(_values(n)))
+    before = reversed(nodes[max(first - 8, 0) : first])
+    around = [before, users] if site.node.op == "prim::ListUnpack" else [users, before]
+    for node in itertools.chain([site.node], *around):
+        if node.location.source:
+            return node.location
+    return site.node.location
+
+
+def _values(node: Node) -> list[Value]:
+    return [x for x in node.inputs if x.__class__ is Value]

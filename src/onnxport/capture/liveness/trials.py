@@ -1,0 +1,168 @@
+"""The model at other sizes, held against a program of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Protocol
+
+import torch
+
+from ...program import Program
+from ..graph import INNER
+from .comparison import same_text
+from .report import listed
+from .trial_sizes import Sizes
+
+# A model with very many dynamic axes is run at no more than so many choices of those that are changed, ...
+_GROUPS = 24
+# ... and of no more than so many it is told which are frozen.
+_GUILTY = 8
+
+
+class Recording(Protocol):
+    """A run of the model that was recorded."""
+
+    @property
+    def graph(self) -> Any: ...
+
+    @property
+    def read(self) -> Callable[[], Program]: ...
+
+
+class Reruns(Protocol):
+    """A model at other sizes; what it raises where it doesn't run at these."""
+
+    def trace(self, sizes: Sizes, other_values: bool = False) -> Recording | Exception: ...
+
+    def run(self, sizes: Sizes) -> list[torch.Tensor] | Exception: ...
+
+    def replay(self, graph: Any, sizes: Sizes) -> list[torch.Tensor] | Exception: ...
+
+
+@dataclasses.dataclass(slots=True)
+class Trial:
+    sizes: dict[str, int]
+    recording: Recording
+    same: bool
+    program: Program | None = None
+    rolls: str = ""  # which loops are made of what repeats, the "inner" or "outer" ones
+
+    def read(self) -> Program:
+        if self.program is None:
+            self.program = self.recording.read()
+            if self.rolls:
+                from .rolled import roll
+
+                self.program.block = roll(self.program.block, self.rolls == "inner") or self.program.block
+        return self.program
+
+
+class Trials:
+    """Traces at other sizes."""
+
+    def __init__(self, program: Program, sizes: Sizes, reruns: Reruns) -> None:
+        self.program, self.sizes, self.reruns = program, sizes, reruns
+        self.failure = ""
+        self.rolls = ""
+
+    def allowed(self, sizes: Sizes) -> dict[str, int]:
+        """Sizes that may be, near to these."""
+        return self.program.labels.allowed(self.sizes, sizes)
+
+    def runs(self, sizes: Sizes) -> bool:
+        sizes = self.allowed(sizes)
+        if sizes == self.sizes:
+            return False
+        outputs = self.reruns.run(sizes)
+        if isinstance(outputs, Exception):
+            self.failure = self.failure or f"at {listed(sizes)}: {_raised(outputs)}"
+            return False
+        return True
+
+    def others(self, tried: Sizes) -> tuple[list[dict[str, int]], tuple[str, ...]]:
+        """Sizes at which the model runs with labels changed that `tried` left as they were; and labels which can't be
+        changed, alone or with those of their size."""
+        count = self.program.labels.count
+        left = [label for label, size in self.sizes.items() if tried[label] == size and count(label) != 1]
+        found: list[dict[str, int]] = []
+        self.failure = ""
+        alike = [[other for other in left if self.sizes[other] == self.sizes[label]] for label in left]
+        groups = [left, *alike, *([label] for label in left)]
+        for group in dict.fromkeys(map(tuple, groups[:_GROUPS])):
+            if set(group) <= set(left):
+                at = next(filter(self.runs, self._changed(group)), None)
+                if at is not None:
+                    found.append(at)
+                    left = [label for label in left if label not in group]
+        return found, tuple(left) if len(groups) <= _GROUPS else ()
+
+    def _changed(self, group: Sequence[str]) -> Iterator[dict[str, int]]:
+        """The sizes with those of a group changed, among others to what sizes outside of it are."""
+        yield {**self.sizes, **{label: self.sizes[label] + 1 for label in group}}
+        yield {**self.sizes, **{label: self.sizes[label] * 2 for label in group}}
+        yield {**self.sizes, **{label: (self.sizes[label] + 1) // 2 for label in group}}
+        if len(group) == 1:
+            for size in sorted(set(self.sizes.values()) - {self.sizes[group[0]], 0})[:3]:
+                yield {**self.sizes, group[0]: size}
+
+    def at(self, sizes: dict[str, int], *, other_values: bool = False) -> Trial | None:
+        sizes = self.allowed(sizes)
+        recording = self.reruns.trace(sizes, other_values)
+        if isinstance(recording, Exception):
+            self.failure = self.failure or f"at {listed(sizes)}: {_raised(recording)}"
+            return None
+        return Trial(sizes, recording, same_text(self.program.keep_alive, recording.graph), rolls=self.rolls)
+
+    def first(self, options: Iterator[dict[str, int]]) -> Trial | None:
+        """At the first of these sizes at which the model runs."""
+        for sizes in options:
+            trial = None if self.allowed(sizes) == self.sizes else self.at(sizes)
+            if trial is not None:
+                return trial
+        return None
+
+    def agree(self, options: Iterable[dict[str, int]]) -> bool:
+        """Whether the program gives, wherever the model runs another one, the same results: an `if` that only saves
+        time, as attention has one for single tokens."""
+        for sizes in map(self.allowed, options):
+            expected = self.reruns.run(sizes)
+            if not isinstance(expected, Exception):
+                given = self.reruns.replay(self.program.keep_alive, sizes)
+                if (
+                    isinstance(given, Exception)
+                    or len(given) != len(expected)
+                    or not all(map(_is_close, given, expected))
+                ):
+                    return False
+        return True
+
+    def guilty(self, different: Trial) -> tuple[str, ...]:
+        """The labels which change the program when they alone change; all if that can't be told, or takes too long."""
+        found: list[str] = []
+        if len(self.sizes) > _GUILTY:
+            return tuple(self.sizes)
+        for label, size in self.sizes.items():
+            options = ({**self.sizes, label: n} for n in (different.sizes[label], size + 1, size * 2))
+            trial = self.first(options) if len(self.sizes) > 1 else None
+            if trial is None or not trial.same:
+                found.append(label)
+        return tuple(found or self.sizes)
+
+
+def _is_close(a: torch.Tensor, b: torch.Tensor) -> bool:
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    if not a.is_floating_point():
+        return torch.equal(a, b)
+    largest = float(a[a.isfinite()].abs().max()) if bool(a.isfinite().any()) else 0.0
+    rounding = 16 * torch.finfo(a.dtype).eps
+    return torch.allclose(a.double(), b.double(), rtol=rounding, atol=rounding * largest, equal_nan=True)
+
+
+def _raised(error: Exception) -> str:
+    """An exception in one line, with the line of the user's that it came from."""
+    text = f"{type(error).__name__}: {error}".splitlines()[0]
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(INNER)]
+    return f"{text} ({frames[-1].filename}:{frames[-1].lineno})" if frames else text
