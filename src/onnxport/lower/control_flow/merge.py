@@ -340,7 +340,9 @@ class Merger:
         elif isinstance(element, (Group, SequenceSlot)):
             kind, element = self._of_list(element, snapshot)
         if isinstance(slot, Fixed) or not isinstance(element, TensorSlot):
-            return Fixed(Unclear("lists of unknown length hold tensors, numbers, lists of these; keep one list per part"))
+            return Fixed(
+                Unclear("lists of unknown length hold tensors, numbers, lists of these; keep one list per part")
+            )
         kind = kind or Tensor
         dims = None if element.dims is None else tuple(
             d if d is not None and self.visible(d) else None for d in element.dims
