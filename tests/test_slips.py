@@ -177,6 +177,16 @@ def test_an_invalid_node_of_a_symbolic_function_is_told_with_its_place(symbolic,
     assert "at 0 (" in str(error.value) and "test_slips.py:" in str(error.value)
 
 
+@pytest.mark.parametrize("symbolic", [lambda g, x: g.op("Cast", x, to_i=7), lambda g, x: g.op("ArgMax", x)])
+def test_a_symbolic_function_that_gives_another_dtype_is_warned_of(symbolic):
+    onnxport.register_custom_op_symbolic("aten::tanh", symbolic, 9)
+    try:
+        with pytest.warns(OnnxExporterWarning, match=r"aten::tanh at 0 \(.*gives int.*PyTorch gives float32"):
+            onnxport.export(torch.nn.Sequential(torch.nn.Tanh()), X)
+    finally:
+        onnxport.unregister_custom_op_symbolic("aten::tanh", 9)
+
+
 @pytest.mark.parametrize(
     "symbolic, kind",
     [

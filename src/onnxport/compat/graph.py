@@ -13,12 +13,13 @@ import torch
 from ..capture import types
 from ..dims import Dim
 from ..dtypes import array_of, from_onnx
-from ..errors import LoweringError, SymbolicValueError, UnsupportedOperatorError
+from ..errors import LoweringError, SymbolicValueError, UnsupportedOperatorError, warn
 from ..lower.builder import Builder
 from ..lower.promotion import number_dtype
 from ..lower.quantized import STORED, QTensor
 from ..lower.values import Scalar, Tensor, describe
 from ..program import Node as ProgramNode
+from ..program import TensorType
 from .checks import check_call, refusal
 from .value import Value, content_of, counter, torch_tensor
 
@@ -268,6 +269,7 @@ class Graph:
                 continue
             if result in self.untyped and recorded.dtype is not None:
                 result.dtype = recorded.dtype
+            self._warn_of_another_type(result, recorded)
             if result.dims is None and recorded.sizes is not None:
                 fixed = not self._has_dynamic_input()
                 result.dims = tuple(
@@ -275,6 +277,16 @@ class Graph:
                 )
                 self.builder.declare(result)
             self.typed(result)
+
+    def _warn_of_another_type(self, result: Tensor, recorded: TensorType) -> None:
+        """Say where a symbolic function gives another dtype than PyTorch: what follows was recorded for that."""
+        dtype = recorded.dtype
+        if self.node is None or dtype in (None, result.dtype) or dtype.is_complex or dtype in STORED:
+            return  # complex and quantized tensors are made of others
+        warn(
+            f"the symbolic function for {self.node.op} at {self.node.location} gives {describe(result)}, PyTorch gives "
+            f"{str(dtype).removeprefix('torch.')}"
+        )
 
     def _has_dynamic_input(self) -> bool:
         """Whether any input of the model has a size known only at run time: then recorded sizes are an example's."""
