@@ -143,7 +143,8 @@ class Ref:
         waiting = [self]
         while waiting:
             ref = waiting.pop()
-            near = [link.target for link in ref.links] + [r for r in ref.rivals if isinstance(r, Ref)] + ref.linked
+            near = [link.target for link in ref.links] + [r for r in ref.rivals if isinstance(r, Ref)]
+            near += [other for other in ref.linked if any(link.target is ref for link in other.links)]
             waiting += [r for r in near if r not in found]
             found.update(near)
         return found - {self}
