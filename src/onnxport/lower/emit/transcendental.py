@@ -93,7 +93,7 @@ class TranscendentalWords(ElementwiseWords):
 
     def sign(self, x: Tensor) -> Tensor:
         """1, 0 or -1."""
-        if self.opset >= 9:
+        if self.opset >= 9 or x.is_complex:
             return self.op("Sign", x)
         return self.sub(self.cast(self.greater(x, 0), x.dtype), self.cast(self.less(x, 0), x.dtype))
 
@@ -164,7 +164,7 @@ class TranscendentalWords(ElementwiseWords):
         return self.mul(self.atan(self.sqrt(self.div(self.sub(1, x), self.add(x, 1)))), 2)
 
     def sinh(self, x: Tensor) -> Tensor:
-        if self.opset >= 9 and x.dtype != torch.float64:
+        if x.is_complex or (self.opset >= 9 and x.dtype != torch.float64):
             return self.op("Sinh", x)
         less_one = self.expm1(self.abs(x))
         half = self.mul(self.add(less_one, self.div(less_one, self.add(less_one, 1))), 0.5)
@@ -172,12 +172,12 @@ class TranscendentalWords(ElementwiseWords):
         return self.mul(finite, self.sign(x))
 
     def cosh(self, x: Tensor) -> Tensor:
-        if self.opset >= 9 and x.dtype != torch.float64:
+        if x.is_complex or (self.opset >= 9 and x.dtype != torch.float64):
             return self.op("Cosh", x)
         return self.mul(self.add(self.exp(x), self.exp(self.neg(x))), 0.5)
 
     def asinh(self, x: Tensor) -> Tensor:
-        if self.opset >= 9 and x.dtype != torch.float64:
+        if x.is_complex or (self.opset >= 9 and x.dtype != torch.float64):
             return self.op("Asinh", x)
         size = self.abs(x)
         root = self.sqrt(self.add(self.mul(size, size), 1))
@@ -186,21 +186,21 @@ class TranscendentalWords(ElementwiseWords):
         return self.mul(self.where(self.greater(size, 1e8), far, near), self.sign(x))
 
     def acosh(self, x: Tensor) -> Tensor:
-        if self.opset >= 9 and x.dtype != torch.float64:
+        if x.is_complex or (self.opset >= 9 and x.dtype != torch.float64):
             return self.op("Acosh", x)
         above = self.sub(x, 1)
         near = self.log1p(self.add(above, self.sqrt(self.mul(above, self.add(x, 1)))))
         return self.where(self.greater(x, 1e8), self.add(self.log(x), math.log(2)), near)
 
     def atanh(self, x: Tensor) -> Tensor:
-        if self.opset >= 9 and x.dtype != torch.float64:
+        if x.is_complex or (self.opset >= 9 and x.dtype != torch.float64):
             return self.op("Atanh", x)
         return self.mul(self.log1p(self.div(self.mul(x, 2), self.sub(1, x))), 0.5)
 
     # -- the error function -----------------------------------------------------------------------
 
     def erf(self, x: Tensor) -> Tensor:
-        if self.opset >= 9 and x.dtype != torch.float64:
+        if x.is_complex or (self.opset >= 9 and x.dtype != torch.float64):
             return self.op("Erf", x)
         size = self.abs(x)
         far = self.mul(self.sub(1, self.mul(self.exp(self.neg(self.mul(x, x))), self._erfcx(size))), self.sign(x))
