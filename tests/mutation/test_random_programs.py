@@ -63,6 +63,21 @@ def test_random_program(frontend, folder, seed, statements):
 
 
 REGRESSIONS = {
+    # what may be an element of a list, which may be a view: written in one branch, in a loop of the other
+    "chain_of_links": """
+def f(x, y):
+    b = y * 2
+    v1 = b.reshape(4, 3)
+    v6 = [v1, v1][int((x > 0).sum()) % 2]
+    for i1 in range(int((y > 0).sum()) % 3):
+        v6 = v6 * 0.5
+    if bool(x.sum() > 0):
+        b[0] = 3.5
+    else:
+        for i2 in range(int((v1 > 0).sum()) % 3):
+            b[b < -1] = 0.5
+    return b, v1, v6
+""",
     # a view that is the old one on one path, after two ways to it were joined
     "two_links": """
 def f(x, y):

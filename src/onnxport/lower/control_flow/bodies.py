@@ -38,12 +38,15 @@ class Frame:
         self.results = results
         self.facts = ev.facts
         self.snapshot = Snapshot(ev, results)
-        while len(self.written) < len(self.journal.before):  # reading one may bring another up to date
-            for holder in list(self.journal.before):
-                if isinstance(holder, Ref):
+        synchronized: set[Ref | Cell] = set()
+        while len(synchronized) < len(self.journal.before):
+            for holder in [h for h in self.journal.before if h not in synchronized]:
+                synchronized.add(holder)
+                if isinstance(holder, Ref):  # what may be this one is written, too, and what may be that one
                     holder.synchronize_linked(self.journal)
-            self.written = {holder: holder for holder in self.journal.before}
-            self.snapshot.take(ev, list(self.written))
+            if len(synchronized) == len(self.journal.before):
+                self.written = {holder: holder for holder in self.journal.before}
+                self.snapshot.take(ev, list(self.written))  # reading one may bring another up to date
         self.journal.undo()
 
     def discard(self) -> None:
