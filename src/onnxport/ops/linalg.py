@@ -454,6 +454,8 @@ def cholesky_inverse(g: Builder, self: Tensor, upper: bool = False) -> Tensor:
 @lowering("aten::linalg_qr")
 def linalg_qr(g: Builder, A: Tensor, mode: str = "reduced") -> tuple[Tensor, Tensor]:
     """linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)"""
+    if A.is_complex:
+        g.require(11, "the QR decomposition of complex numbers")
     n, m = _order(A)
     lead = list(A.shape[:-2])
     r = _as_batch(g, A)

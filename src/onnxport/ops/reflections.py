@@ -75,6 +75,8 @@ def ormqr(g: Builder, self: Tensor, tau: Tensor, other: Tensor, left: bool = Tru
 @lowering("aten::geqrf")
 def geqrf(g: Builder, self: Tensor) -> tuple[Tensor, Tensor]:
     """geqrf(Tensor self) -> (Tensor a, Tensor tau)"""
+    if self.is_complex:
+        g.require(11, "the QR decomposition of complex numbers")
     rows, columns = self.shape[-2:]
     if not isinstance(rows, int) or not isinstance(columns, int) or min(rows, columns) > LIMIT:
         raise LoweringError(f"geqrf of {rows} x {columns}: sizes must be known at export, the smaller at most {LIMIT}")
