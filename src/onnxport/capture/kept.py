@@ -77,8 +77,10 @@ _LISTS_RECORDED = frozenset({F.interpolate, F.pad})
 
 def _functions() -> frozenset[Function]:
     holders: tuple[Any, ...] = (torch, torch.Tensor, F, torch._C._nn)  # type: ignore[attr-defined]
-    names = {*_NAMES, *(f"{name}_" for name in _NAMES)}
-    found = [getattr(holder, name) for holder in holders for name in names if hasattr(holder, name)]
+    # Of a name whose arguments matter, only the functions that are watched: `torch.max_pool2d` is another than F's.
+    watched = {function.__name__ for function in _READ}
+    names = {*_NAMES, *(f"{name}_" for name in _NAMES)} - {*watched, *(f"{name}_" for name in watched)}
+    found = [*_READ, *(getattr(holder, name) for holder in holders for name in names if hasattr(holder, name))]
     methods = [getattr(torch.Tensor, name) for name in _METHODS if hasattr(torch.Tensor, name)]
     getters = [getattr(torch.Tensor, name).__get__ for name in _GETTERS]
     return frozenset([*found, *methods, *getters, torch._C._set_grad_enabled])
