@@ -169,6 +169,37 @@ def test_dynamic_shapes_of_no_argument_are_refused(shapes, problem):
     assert problem in message(ValueError, Scale(), *SCALED, dynamic_shapes=shapes)
 
 
+class Nested(torch.nn.Module):
+    def forward(self, named, several):
+        return named["a"] + several[0].sum() + several[1].sum()
+
+
+@pytest.mark.parametrize(
+    "shapes, problem",
+    [
+        (
+            {"named": {"b": {0: "batch"}}},
+            "dynamic_shapes['named'] has sizes for 'b', where no tensor is given; there are a",
+        ),
+        (({"a": {0: "batch"}}, [None, None, ["n"]]), "dynamic_shapes['several'] has sizes for '2', where no tensor is"),
+        (
+            {"several": ({"deep": {0: torch.export.Dim.AUTO}},)},
+            "of type dict; a size is a Dim, a label, an int or None",
+        ),
+    ],
+)
+def test_dynamic_shapes_of_no_tensor_are_refused(shapes, problem):
+    args = ({"a": torch.ones(2, 3)}, [torch.ones(2), torch.ones(4)])
+    assert problem in message((TypeError, ValueError), Nested(), *args, dynamic_shapes=shapes)
+
+
+def test_dynamic_shapes_may_say_nothing_where_no_tensor_is():
+    args = ({"a": torch.ones(2, 3)}, [torch.ones(2), torch.ones(4)])
+    shapes = {"named": {"a": {0: "n"}, "b": None, "c": {0: torch.export.Dim.STATIC}}, "several": [None, None, None]}
+    result = onnxport.export(Nested(), args, dynamic_shapes=shapes)
+    assert result.model.graph.inputs[0].shape[0].value == "n"
+
+
 def test_dynamic_shapes_in_order_name_the_axes_of_an_exported_program():
     batch = torch.export.Dim("batch")
     program = torch.export.export(Scale(), SCALED, dynamic_shapes=({0: batch}, None))

@@ -147,6 +147,7 @@ def _by_shapes(program: Program, shapes: Any, said: Labels) -> list[dict[int, st
         roots = {declared.name.partition(".")[0] for declared in program.inputs}
         _check_arguments(shapes, list(dict.fromkeys([*arguments, *sorted(roots)])))
         shapes = _with_collected(shapes, [name for name in arguments if name not in roots], roots)
+        _check_nested(shapes, [declared.name.split(".") for declared in program.inputs], arguments)
     found = []
     for declared in program.inputs:
         spec = shapes
@@ -169,6 +170,33 @@ def _check_arguments(shapes: Any, arguments: Sequence[str]) -> None:
         raise ValueError(
             f"dynamic_shapes has {len(shapes)} entries, but {len(arguments)} argument(s) are given: {', '.join(arguments)}"
         )
+
+
+def _check_nested(spec: Any, below: Sequence[list[str]], names: Sequence[str], path: str = "dynamic_shapes") -> None:
+    """ValueError for sizes at places where the arguments, whose names `below` are, have no tensor."""
+    if [] in below:  # a tensor: what its axes are, `_labels` checks
+        return
+    if isinstance(spec, Mapping):
+        entries: list[tuple[str, Any]] = [(str(key), part) for key, part in spec.items()]
+    elif isinstance(spec, (list, tuple)):
+        entries = [(names[i] if i < len(names) else str(i), part) for i, part in enumerate(spec)]
+    else:
+        return
+    for key, part in entries:
+        inner = [name[1:] for name in below if name[0] == key]
+        if inner:
+            _check_nested(part, inner, (), f"{path}[{key!r}]")
+        elif _says_sizes(part):
+            there = ", ".join(dict.fromkeys(name[0] for name in below))
+            raise ValueError(f"{path} has sizes for {key!r}, where no tensor is given; there are {there}")
+
+
+def _says_sizes(spec: Any) -> bool:
+    if isinstance(spec, Mapping):
+        return any(map(_says_sizes, spec.values()))
+    if isinstance(spec, (list, tuple)):
+        return any(map(_says_sizes, spec))
+    return _label(spec, "", Labels()) is not None
 
 
 def _with_collected(shapes: Any, collecting: Sequence[str], inputs: Container[str]) -> Any:
