@@ -7,7 +7,7 @@ input; one label is one size.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -146,7 +146,7 @@ def _by_shapes(program: Program, shapes: Any, said: Labels) -> list[dict[int, st
     if program.front_end != "exported":  # whose arguments are flat: there, labels only name what is dynamic already
         roots = {declared.name.partition(".")[0] for declared in program.inputs}
         _check_arguments(shapes, list(dict.fromkeys([*arguments, *sorted(roots)])))
-        shapes = _with_collected(shapes, [name for name in arguments if name not in roots], roots)
+        shapes = _with_collected(shapes, [name for name in arguments if name not in roots])
         _check_nested(shapes, [declared.name.split(".") for declared in program.inputs], arguments)
     found = []
     for declared in program.inputs:
@@ -199,12 +199,13 @@ def _says_sizes(spec: Any) -> bool:
     return _label(spec, "", Labels()) is not None
 
 
-def _with_collected(shapes: Any, collecting: Sequence[str], inputs: Container[str]) -> Any:
+def _with_collected(shapes: Any, collecting: Sequence[str]) -> Any:
     """What `**kwargs` collects goes by its own names here; `dynamic_shapes` may have it under the name of `kwargs`."""
     if not isinstance(shapes, Mapping):
         return shapes
-    nested = [shapes[name] for name in collecting if isinstance(shapes.get(name), Mapping)]
-    return {**{key: spec for found in nested for key, spec in found.items() if key in inputs}, **shapes}
+    nested = {name: shapes[name] for name in collecting if isinstance(shapes.get(name), Mapping)}
+    rest = {name: spec for name, spec in shapes.items() if name not in nested}
+    return {**{key: spec for found in nested.values() for key, spec in found.items()}, **rest}
 
 
 def _child(spec: Any, part: str, arguments: Sequence[str] | None) -> Any:
