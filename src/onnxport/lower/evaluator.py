@@ -18,9 +18,10 @@ from ..errors import LoweringError, OpsetError, Unsupported, UnsupportedOperator
 from ..program import Block, Node, Operand, Program, Schema, Value
 from . import quantized, registry, views
 from .builder import Builder
+from .control_flow.branches import both_ways
 from .facts import NOTHING, Facts
 from .storage import Appending, Cell, Journal, OnlyAppends, Ref
-from .values import MISSING, Maybe, Sequence, Tensor, Unclear, describe
+from .values import MISSING, Maybe, Sequence, Tensor, Unclear, Undecided, describe
 
 Resolver = Callable[[Node, Builder], registry.Lowering | None]
 Observer = Callable[[Node, list[Any]], None]
@@ -139,9 +140,11 @@ class Evaluator:
         if any(map(_lacks, arguments)):
             self.note_missing(node, only_if_unknown=True)
             return self.bind(node, [MISSING] * len(node.outputs))
-        for x in arguments:
+        for i, x in enumerate(arguments):
             if isinstance(x, Maybe):
-                raise LoweringError(f"{x} is used where it may be None; check `is not None` before")
+                if node.schema is None or not node.schema.arguments[i].type.endswith("?"):
+                    raise LoweringError(f"{x} is used where it may be None; check `is not None` before")
+                return both_ways(self, node, x.present)
         lower = self.lowering(node, arguments)
         if lower is None:
             self.note_missing(node)
@@ -149,7 +152,12 @@ class Evaluator:
         schema = node.schema
         if schema is not None and schema.mutates and not _has_own(node.op):
             arguments = [a for a, spec in zip(arguments, schema.arguments) if not (spec.writes and spec.keyword_only)]
-        result = lower(self.g, *arguments)
+        try:
+            result = lower(self.g, *arguments)
+        except Undecided as error:
+            if error.scalar is None or error.scalar.kind is not bool or not any(x is error.scalar for x in arguments):
+                raise
+            return both_ways(self, node, error.scalar)
         results = [result] if len(node.outputs) == 1 else list(result or ())
         if self.facts is not NOTHING and not self.mutates:  # an argument given back is what it was, outside of here too
             results = [next((h for a, h in zip(arguments, held) if a is r), r) for r in results]

@@ -18,7 +18,7 @@ from .. import dims as sizes
 from ..dims import Dim, Size
 from ..dtypes import to_numpy
 from .scope import SizeSource
-from .values import Scalar, Tensor
+from .values import Maybe, Scalar, Tensor
 
 if TYPE_CHECKING:
     from .builder import Builder
@@ -154,12 +154,15 @@ class Facts:
         return sizes.substitute(size, self.symbols)
 
     def refined(self, value: Any) -> Any:
-        """A tensor or number as these facts show it; itself if they say nothing of it."""
+        """A tensor, number or optional as these facts show it; itself if they say nothing of it."""
         kind = value.__class__
         if kind is Dim:
             return self.size(value)
         if kind is Scalar:
             return self.scalars.get(value.tensor.value, value) if value.tensor.value is not None else value
+        if kind is Maybe:
+            present = self.refined(value.present)
+            return value if present is value.present else value.value if present else None
         return self._tensor(value) if kind is Tensor and self.symbols else value
 
     def _tensor(self, tensor: Tensor) -> Tensor:

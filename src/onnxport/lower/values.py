@@ -116,6 +116,12 @@ class Tensor:
         return describe(self)
 
 
+class Undecided(LoweringError):
+    """A lowering asks for the value of a number that is known only at run time."""
+
+    scalar: Scalar | None = None
+
+
 class Scalar:
     """A float or bool known only at run time: a 0-d tensor of float64 or bool (or of `tensor.dtype`)."""
 
@@ -126,10 +132,12 @@ class Scalar:
         self.kind = kind
 
     def _refuse(self, *_: object) -> NoReturn:
-        raise LoweringError(
+        error = Undecided(
             f"a Python {self.kind.__name__} that is known only at run time decides the form of the graph here; "
             "pass it as a constant, or script the part of the model that depends on it"
         )
+        error.scalar = self
+        raise error
 
     __bool__ = __int__ = __float__ = __index__ = _refuse
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse

@@ -9,7 +9,7 @@ import onnx_ir as ir
 import torch
 
 from ...dims import Dim
-from ...program import Node
+from ...program import Block, Node, Value
 from ..facts import Equal, known
 from ..registry import evaluation
 from ..storage import Appending, Cell, OnlyAppends, Ref
@@ -71,6 +71,24 @@ def dynamic_if(ev: Evaluator, node: Node, condition: Scalar) -> None:
             ev.facts = ev.facts.behind(ev.g, condition, not truth)
             return ev.bind(node, ev.run(other))
     ev.bind(node, _merge_branches(ev, condition, frames))
+
+
+def both_ways(ev: Evaluator, node: Node, condition: Scalar) -> None:
+    """A node whose form depends on a bool known only at run time, or on whether there is a value: an If of both."""
+    ev.g.require(11, f"{node.op} whose form depends on a bool known only at run time")
+
+    def once() -> Block:
+        outputs = [Value(v.name, v.type) for v in node.outputs]
+        copy = Node(
+            node.op, node.inputs, outputs, schema=node.schema, attributes=node.attributes, scope=node.scope,
+            location=node.location,
+        )  # fmt: skip
+        return Block(nodes=[copy], returns=list(outputs))
+
+    form = Node(
+        "prim::If", [condition], node.outputs, blocks=(once(), once()), scope=node.scope, location=node.location
+    )
+    dynamic_if(ev, form, condition)
 
 
 def _merge_branches(ev: Evaluator, condition: Scalar, frames: list[Frame]) -> list[Any]:
