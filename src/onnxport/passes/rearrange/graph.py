@@ -19,6 +19,7 @@ class Model:
     def __init__(self, model: ir.Model) -> None:
         self.graph = model.graph
         self.opset = model.graph.opset_imports.get("", 0)
+        self.weights_are_inputs = model.ir_version < 4
         self._sizes: dict[str, Size] = {}
         self._constants: dict[tuple[int, ...], ir.Value] | None = None
         self._names: set[str] | None = None
@@ -64,6 +65,8 @@ class Model:
                 name=tensor.name, type=ir.TensorType(tensor.dtype), shape=ir.Shape([len(content)]), const_value=tensor
             )
             self.graph.register_initializer(value)
+            if self.weights_are_inputs:
+                self.graph.inputs.append(value)
             self._constants[content] = value
         return self._constants[content]
 
