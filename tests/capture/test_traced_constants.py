@@ -231,3 +231,20 @@ def test_known_arguments_that_depend_on_the_run():
 
     with pytest.raises(LoweringError, match=r"(?s)aten::mean.*has to be known at export"):
         onnxport.export(torch.jit.script(mean), (torch.randn(2, 3), 1))
+
+
+def test_batched_functions_of_exported_programs():
+    class Scanned(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(3, 2)
+
+        def forward(self, x):
+            from torch._higher_order_ops import associative_scan
+
+            sums = associative_scan(lambda a, b: a * 0.5 + b, x, 0, combine_mode="generic")
+            return torch.vmap(self.linear)(x), torch.vmap(lambda a, b: (a * b).sum(), in_dims=(0, 1))(x, x.T), sums
+
+    x = torch.randn(5, 3)
+    program = torch.export.export(Scanned(), (x,), strict=False)
+    assert onnxport.export(program, ()).verify([(x,), (torch.randn(5, 3),)]).ok

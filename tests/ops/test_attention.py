@@ -6,6 +6,9 @@ import torch.nn.functional as F
 from tests.harness import LATEST, b8, case, cases, check, f16, f32, f64, operators
 from torch import nn
 
+import onnxport
+from onnxport.errors import OnnxExporterWarning
+
 attend = F.scaled_dot_product_attention
 QKV = (f32(2, 3, 4, 8), f32(2, 3, 5, 8), f32(2, 3, 5, 6))
 SIZES = {0: {0: "n", 2: "l"}, 1: {0: "n", 2: "s"}, 2: {0: "n", 2: "s"}}
@@ -103,5 +106,48 @@ def test_layers(case, frontend, opset, grad):
         check(case, frontend, opset)
 
 
+def _encoders(mask_check=True, norm=None, **options):
+    return nn.TransformerEncoder(_encoder(**options), 2, norm, mask_check=mask_check).eval()
+
+
+def _padded(*lengths):
+    return torch.arange(5)[None] >= torch.tensor(lengths)[:, None]
+
+
+X = torch.randn(2, 5, 8)
+PADDED_ANYHOW = torch.tensor([[False] * 5, [False, True, False, False, True]])
+# PyTorch packs sequences that are padded at the end, and fills the rest with zeros.
+PACKED = [
+    case(name, WithMasks(encoders, "src_key_padding_mask"), X, _padded(5, 2), dynamic={0: {0: "n"}, 1: {0: "n"}},
+         others=[(X, _padded(4, 5)), (X, PADDED_ANYHOW), (torch.cat([X, X]), _padded(1, 5, 3, 5))])
+    for name, encoders in (
+        ("zeros", _encoders()), ("norm", _encoders(norm=nn.LayerNorm(8))), ("gelu", _encoders(activation="gelu")),
+        ("not_packed", _encoders(norm_first=True)),
+    )
+]  # fmt: skip
+
+
+UNCHECKED = case(
+    "unchecked", WithMasks(_encoders(mask_check=False), "src_key_padding_mask"), X, _padded(5, 2),
+    others=[(X, _padded(4, 5)), (X, _padded(1, 5))],
+)  # fmt: skip
+
+
+@cases([*PACKED, UNCHECKED], opsets=(13, LATEST))
+@pytest.mark.filterwarnings("ignore:.*nested:UserWarning")
+def test_packed_sequences(case, frontend, opset):
+    with torch.no_grad():
+        check(case, frontend, opset)
+
+
 def test_form():
     assert operators(check(ATTENTION[0])) == ["Mul", "Transpose", "MatMul", "Softmax", "MatMul"]
+
+
+def test_scripted_encoders_say_that_they_do_not_pack():
+    encoders = _encoders()
+    with pytest.warns(OnnxExporterWarning, match="packs sequences by their padding mask"):
+        result = onnxport.export(torch.jit.script(encoders), (X,), None, kwargs={"src_key_padding_mask": _padded(5, 2)})
+    with torch.no_grad():
+        kept, expected = ~_padded(4, 5), encoders(X, src_key_padding_mask=_padded(4, 5))
+    torch.testing.assert_close(result(X, src_key_padding_mask=~kept)[kept], expected[kept], rtol=1e-4, atol=1e-5)

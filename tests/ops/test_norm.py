@@ -80,6 +80,8 @@ OTHER = [
     case("local_response", nn.LocalResponseNorm(3), f32(2, 5, 4, 4)),
     case("weight_norm", nn.utils.parametrizations.weight_norm(nn.Linear(3, 4)), f32(2, 3)),
     case("weight_norm_all", lambda v, g: torch._weight_norm(v, g, -1), f32(4, 3), f32(1)),
+    case("weight_norm_of_a_vector", lambda v, g: torch._weight_norm(v, g, 0), f32(4), f32(4)),
+    case("norm_except_dim_of_a_vector", lambda v: torch.norm_except_dim(v, 2, 0), f32(4)),
     case("weight_norm_dim", lambda v, g: torch._weight_norm(v, g, 1), f32(4, 3), f32(1, 3)),
 ]
 

@@ -1,3 +1,4 @@
+import copy
 import functools
 import warnings
 
@@ -6,7 +7,7 @@ import torch
 from onnx import TensorProto
 from tests.harness import case, cases, check, f16, f32, operators
 
-from onnxport.errors import OpsetError
+from onnxport.errors import LoweringError, OpsetError
 
 RECENT = 27  # onnxruntime has no kernels of opset 28 yet
 STEP = 0.1  # of the scales used below: rounding may differ by one at halves
@@ -138,3 +139,46 @@ def test_dynamic_linear(rank):
     net = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3))
     net = torch.ao.quantization.quantize_dynamic(net, {torch.nn.Linear})
     check(case("net", net, f32(*[2, 3][: rank - 1], 6), dynamic={0: "n"}, atol=0.03), opset=RECENT)
+
+
+class Trained(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm, self.relu = torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.ReLU()
+
+    def forward(self, x):
+        return self.relu(self.norm(self.conv(x)))
+
+
+@functools.cache
+def prepared(backend):
+    """A model of quantisation-aware training, its observers not yet off."""
+    from torch.ao import quantization
+
+    torch.manual_seed(0)
+    net = quantization.fuse_modules_qat(Trained().train(), [["conv", "norm", "relu"]])
+    net.qconfig = quantization.get_default_qat_qconfig(backend)
+    quantization.prepare_qat(net, inplace=True)
+    net(f32(4, 3, 8, 8).make(0))
+    return net.eval()
+
+
+@pytest.mark.parametrize("frontend", ["trace", "exported"])
+@pytest.mark.parametrize("backend", ["x86", "qnnpack"])
+@pytest.mark.parametrize("quantizes", [True, False])
+@pytest.mark.filterwarnings("ignore")
+def test_quantisation_aware_training(backend, quantizes, frontend):
+    from torch.ao import quantization
+
+    net = copy.deepcopy(prepared(backend)).apply(quantization.disable_observer)
+    if not quantizes:
+        net.apply(quantization.disable_fake_quant)
+    dynamic = {0: "n"} if frontend == "trace" else {}
+    model = check(case("net", net, f32(2, 3, 8, 8), dynamic=dynamic), frontend, 17)
+    assert operators(model).count("QuantizeLinear") == (2 if quantizes else 0)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_observers_that_are_on():
+    with pytest.raises(LoweringError, match="disable_observer"):
+        check(case("net", copy.deepcopy(prepared("x86")), f32(2, 3, 8, 8)), opset=17)

@@ -1,6 +1,6 @@
 """Reads a `torch.export.ExportedProgram` into a `Program`.
 
-Its graph holds the same ATen operators as a trace (decompositions are never run), with named arguments and
+Its graph holds the same ATen operators as a trace (decompositions are only run for `torch.vmap`), with named arguments and
 defaults left out: they are bound to the schema here. Arithmetic on sizes is Python's own there; it becomes the
 operators that TorchScript has for Python numbers. `cond` becomes a `prim::If`; `while_loop`, `scan` and `map` become
 `prim::Loop`s.
@@ -72,7 +72,19 @@ _APPEND = parse_schema("aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)")
 
 def read(exported: torch.export.ExportedProgram) -> Program:
     """The program, its user inputs as inputs, its parameters and buffers under their names."""
+    if _batches(exported.graph_module):  # `torch.vmap`, which turns into operators here
+        exported = exported.run_decompositions({})
     return _Reader(exported).program()
+
+
+def _batches(module: torch.fx.GraphModule) -> bool:
+    """Whether a program has calls of `torch.vmap` that aren't operators yet."""
+    return any(
+        getattr(node.target, "__module__", "") == "torch._functorch.predispatch"
+        for part in module.modules()
+        if isinstance(part, torch.fx.GraphModule)
+        for node in part.graph.nodes
+    )
 
 
 class _Reader:

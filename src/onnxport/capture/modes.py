@@ -82,6 +82,30 @@ def _listed(function: Function, count: int) -> Function:
     return with_list
 
 
+def _transposed(function: Function) -> Function:
+    """A transposed convolution whose `output_padding` follows from sizes: the tracer reads it as a number, so that it is
+    given the most that there can be, and the end of the result is cut off."""
+    names = ("bias", "stride", "padding", "output_padding", "groups", "dilation")
+
+    def convolve(input: torch.Tensor, weight: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+        given = {**dict(zip(names, args)), **kwargs}
+        extra, count = given.get("output_padding", 0), weight.dim() - 2
+        if not isinstance(extra, (list, tuple)) or not any(isinstance(e, torch.Tensor) and is_size(e) for e in extra):
+            return function(input, weight, *args, **kwargs)  # type: ignore[no-any-return]
+        steps, gaps = (_each(given.get(name, 1), count) for name in ("stride", "dilation"))
+        most = [max(s, d) - 1 for s, d in zip(steps, gaps)]
+        whole: torch.Tensor = function(input, weight, **{**given, "output_padding": most})
+        cuts: list[Any] = [slice(0, whole.shape[i - count] - m + e) for i, (m, e) in enumerate(zip(most, extra))]
+        return whole[(..., *cuts)]
+
+    return convolve
+
+
+def _each(value: Any, count: int) -> list[int]:
+    values = list(value) if isinstance(value, (list, tuple)) else [value]
+    return values * count if len(values) == 1 else values
+
+
 def _split(function: Function) -> Function:
     """`torch.split` calls that of tensors, which calls int()."""
 
@@ -238,6 +262,7 @@ def _view(tensor: torch.Tensor, *size: Any, **kwargs: Any) -> torch.Tensor:
 _INSTEAD: dict[Function, Function] = {
     **{in_place: _out_of_place(in_place, other) for in_place, other in _OUT_OF_PLACE.items()},
     **{function: _listed(function, count) for function, count in _LISTS.items()},
+    **{f: _transposed(f) for f in (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)},
     **{function: _split(function) for function in (torch.split, torch.Tensor.split)},
     **{function: _symbolic(function, of_tensors) for function, of_tensors in _SYMBOLIC.items()},
     torch.fill: _fill,

@@ -17,6 +17,7 @@ from ..program.ir import Input, Weight
 from . import bools, enclosed
 from .compiled import compiling_nothing, refused
 from .constants import Constants
+from .encoders import padded_with_zeros
 from .graph import GraphReader
 from .inputs import flatten, flatten_outputs
 from .kept import Kept
@@ -85,6 +86,7 @@ def record(
         _module_scopes(model, parts),
         _quiet(),
         number_functions(),
+        padded_with_zeros(),
         mode,
     ):
         graph, inputs = _record(run, leaves, [tensor for _, tensor in weights], model, parts, constants, pitfalls)

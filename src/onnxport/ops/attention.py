@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from ..errors import warn
 from ..lower.builder import Builder
 from ..lower.registry import find, lowering
 from ..lower.values import Tensor
@@ -231,3 +232,16 @@ def flash_attention_for_cpu(
     scores = g.matmul(_scaled(g, query, scale), g.swap(key, key.rank - 2, key.rank - 1))
     bias = _bias(g, attn_mask, query, key, is_causal)
     return out, g.reduce("ReduceLogSumExp", scores if bias is None else g.add(scores, bias), [-1])
+
+
+@lowering("aten::_nested_tensor_from_mask_left_aligned")
+def nested_from_mask(g: Builder, t: Tensor, mask: Tensor) -> bool:
+    """_nested_tensor_from_mask_left_aligned(Tensor t, Tensor mask) -> bool
+
+    Asked by nn.TransformerEncoder before it packs sequences; not packing them gives the same, but for what is padded.
+    """
+    warn(
+        "nn.TransformerEncoder packs sequences by their padding mask, which ONNX can't: what it gives at padded positions "
+        "isn't 0 in the exported model. Don't use the outputs there, or multiply them by the mask"
+    )
+    return False

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ..dims import Size, product
+from ..dims import Dim, Size, product
 from ..errors import LoweringError
 from ..lower.builder import Builder
 from ..lower.registry import lowering
@@ -125,6 +125,12 @@ def conv_transpose(
     count = weight.rank - 2
     strides, pads = per_axis(stride, count), per_axis(padding, count)
     extra, dilations = per_axis(output_padding, count), per_axis(dilation, count)
+    if any(isinstance(e, Dim) for e in extra):  # the most that there can be, of which the end is cut off
+        most = [max(s, d) - 1 for s, d in zip(strides, dilations)]
+        whole = conv_transpose(g, input, weight, bias, stride, padding, most, groups, dilation)
+        axes = range(input.rank - count, input.rank)
+        ends = [whole.shape[axis] - m + e for axis, m, e in zip(axes, most, extra)]
+        return g.slice(whole, [0] * count, ends, axes)
     if input.rank == count + 1:
         batched = _transposed(g, g.unsqueeze(input, [0]), weight, bias, strides, pads, extra, dilations, groups)
         return g.squeeze(batched, [0])

@@ -340,4 +340,5 @@ def norm_except_dim(g: Builder, v: Tensor, pow: int = 2, dim: int = 0) -> Tensor
     """norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor"""
     if dim == -1:
         return vector_norm(g, v, pow)
-    return vector_norm(g, v, pow, [i for i in range(v.rank) if i != dim % v.rank], True)
+    axes = [i for i in range(v.rank) if i != dim % v.rank]
+    return vector_norm(g, v, pow, axes, True) if axes else g.abs(v)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -12,8 +12,12 @@ from ..dtypes import from_scalar_type
 from ..errors import LoweringError
 from ..lower.builder import Builder
 from ..lower.quantized import STORED, QTensor, dequantize, parameters, quantize
-from ..lower.registry import find, lowering, quantized_lowering
+from ..lower.registry import evaluation, find, lowering, quantized_lowering
 from ..lower.values import Number, Tensor
+from ..program import Node
+
+if TYPE_CHECKING:
+    from ..lower.evaluator import Evaluator
 
 # -- to and from integers -------------------------------------------------------------------------
 
@@ -127,7 +131,13 @@ def fake_quantize_tensor_qparams(
     """_fake_quantize_per_tensor_affine_cachemask_tensor_qparams(Tensor self, Tensor scale, Tensor zero_point,
     Tensor fake_quant_enabled, int quant_min, int quant_max) -> (Tensor output, Tensor mask)"""
     made = fake_quantize_per_tensor(g, self, scale, zero_point, low, high)
-    return g.where(g.equal(g.reshape(fake_quant_enabled, []), 1), made, self), None
+    return _if_on(g, fake_quant_enabled, made, self), None
+
+
+def _if_on(g: Builder, flag: Tensor, made: Tensor, x: Tensor) -> Tensor:
+    if flag.is_constant and flag.data is not None:
+        return made if flag.data.item() == 1 else x
+    return g.where(g.equal(g.reshape(flag, []), 1), made, x)
 
 
 @lowering("aten::fake_quantize_per_channel_affine")
@@ -146,10 +156,38 @@ def fake_quantize_per_channel_cachemask(g: Builder, self: Tensor, *rest: Any) ->
     return fake_quantize_per_channel(g, self, *rest), None
 
 
-@lowering("aten::fused_moving_avg_obs_fake_quant")
-def fused_observer(g: Builder, self: Tensor, observer_on: Tensor, fake_quant_on: Tensor, *rest: Any) -> Tensor:
-    """fused_moving_avg_obs_fake_quant(Tensor self, Tensor observer_on, Tensor fake_quant_on, ...) -> Tensor"""
-    raise LoweringError("an observer is still on; call model.apply(torch.ao.quantization.disable_observer) before")
+@evaluation("aten::fused_moving_avg_obs_fake_quant")
+def fused_observer(ev: Evaluator, node: Node) -> None:
+    """Nothing is written while the observer is off."""
+    ev.bind(node, [ev.hold(_observed(ev.g, *(ev.resolved(ev.operand(x)) for x in node.inputs)))])
+
+
+def _observed(
+    g: Builder,
+    self: Tensor,
+    observer_on: Tensor,
+    fake_quant_on: Tensor,
+    running_min: Tensor,
+    running_max: Tensor,
+    scale: Tensor,
+    zero_point: Tensor,
+    averaging_const: float,
+    low: int,
+    high: int,
+    axis: int,
+    per_row: bool = False,
+    symmetric: bool = False,
+) -> Tensor:
+    """fused_moving_avg_obs_fake_quant(Tensor self, Tensor observer_on, Tensor fake_quant_on, Tensor(a!) running_min,
+    Tensor(b!) running_max, Tensor(c!) scale, Tensor(d!) zero_point, float averaging_const, int quant_min, int quant_max,
+    int ch_axis, bool per_row_fake_quant=False, bool symmetric_quant=False) -> Tensor"""
+    if not observer_on.is_constant or observer_on.data is None or observer_on.data.any():
+        raise LoweringError("an observer is still on; call model.apply(torch.ao.quantization.disable_observer) before")
+    if per_row:
+        made = fake_quantize_per_channel(g, self, scale, zero_point, axis, low, high)
+    else:
+        made = fake_quantize_per_tensor(g, self, scale, zero_point, low, high)
+    return _if_on(g, fake_quant_on, made, self)
 
 
 # -- packed weights -------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ class ReductionWords(CreationWords):
         if axes is not None:
             axes = sorted(a % x.rank for a in axes) if x.rank else []
             if not axes:
-                return x
+                return self._of_one(op_type, x)
         by_input = self.opset >= (13 if op_type == "ReduceSum" else 18)
         if axes is None:
             result = self.op(op_type, x, keepdims=keep)
@@ -32,6 +32,14 @@ class ReductionWords(CreationWords):
             result = self.op(op_type, x, axes=axes, keepdims=keep)
         assert isinstance(result, Tensor)
         return result
+
+    def _of_one(self, op_type: str, x: Tensor) -> Tensor:
+        """What a reduction over no axis is: that of each element alone."""
+        if op_type in ("ReduceL1", "ReduceL2"):
+            return self.abs(x)
+        if op_type == "ReduceSumSquare":
+            return self.mul(x, x)
+        return self.log(x) if op_type == "ReduceLogSum" else x
 
     def logsumexp(self, x: Tensor, axes: Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
         """log(sum(exp(x))). From opset 28 on the op is defined as just that, which overflows."""
