@@ -118,6 +118,10 @@ FRACTIONAL = [
         "unbatched", _fractional(nn.functional.fractional_max_pool2d, 2, (4, 1)), f32(3, 8, 7), f32(1, 3, 2, low=0, high=0.99)
     ),
     case(
+        "unbatched_of_more_samples", _fractional(nn.functional.fractional_max_pool3d, 2, (4, 1, 2)), f32(3, 8, 7, 6),
+        f32(2, 3, 3, low=0, high=0.99),
+    ),
+    case(
         "volume", _fractional(nn.functional.fractional_max_pool3d, (2, 3, 2), (3, 2, 1)), f32(2, 3, 8, 7, 5),
         f32(2, 3, 3, low=0, high=0.99),
     ),

@@ -32,7 +32,8 @@ class Evaluator:
 
     Attributes:
         env: what each value of the program is.
-        mutates: whether the program writes to anything; if so, tensors are held by reference.
+        mutates: whether the program writes to anything, or asks which tensor is which; if so, tensors are held by
+            reference.
         journal: of the innermost body being evaluated, None in the main graph.
         facts: what the conditions that led to the node being evaluated say.
     """
@@ -48,11 +49,12 @@ class Evaluator:
         self.journal: Journal | None = None
         self.facts: Facts = NOTHING
         self.missing: dict[str, list[Node]] = {}
-        self.mutates = any(
+        identifies = any(_compares_identity(node) for node in program.block.walk())
+        self.mutates = identifies or any(
             (node.schema is not None and node.schema.mutates) or node.op == "prim::SetAttr"
             for node in program.block.walk()
         )
-        self.writes_tensors = any(
+        self.writes_tensors = identifies or any(
             argument.writes and argument.type.startswith("Tensor")
             for node in program.block.walk()
             if node.schema is not None and node.schema.mutates
@@ -250,6 +252,8 @@ class Evaluator:
 
         What is given as `out=` is resized.
         """
+        if resizes and ref.step is views.UNCHANGED and ref.root.weight == "constant":
+            ref = ref.root  # `torch.tensor` is recorded as a constant and a view of it
         old = self.facts.refined(ref.read(self.journal))
         new = self.g.cast(new, old.dtype)
         if resizes and ref.parent is None:
@@ -321,7 +325,7 @@ class Evaluator:
                 copy.rival(base)
             return copy
         if same:
-            return base
+            return base if name in views.RETURNS_ITSELF else Ref(result, base, views.UNCHANGED, self.depth)
         return Ref(result, base, views.step(self.g, name, lower, arguments, position, None), self.depth)
 
     def _element(self, name: str, base: Ref, arguments: list[Any], index: Any) -> Ref:
@@ -468,6 +472,11 @@ def _functional(schema: Schema) -> str:
     if name.endswith("_") and not name.endswith("__"):
         return f"{name[:-1]}.{schema.overload}" if schema.overload else name[:-1]
     return name  # an `out=` overload: the lowering of the plain name
+
+
+def _compares_identity(node: Node) -> bool:
+    """Whether it asks if two values are one; `x is None` doesn't."""
+    return node.op in ("aten::__is__", "aten::__isnot__") and all(x is not None for x in node.inputs)
 
 
 def _has_own(op: str) -> bool:

@@ -34,6 +34,11 @@ COPIES_UNLESS_SAME = frozenset(
 )
 # Annotated as views, but copies where the memory can't be viewed that way.
 COPIES_UNLESS_VIEWABLE = frozenset({"aten::reshape", "aten::flatten", "aten::reshape_as"})
+# Views that are the argument itself where there is nothing to do; any other is a tensor of its own, with its own sizes.
+RETURNS_ITSELF = COPIES_UNLESS_SAME | {
+    f"aten::{name}" for name in ("flatten", "atleast_1d", "atleast_2d", "atleast_3d", "positive", "real", "conj")
+}
+UNCHANGED = Step("aten::alias", lambda base: base, lambda base, new: new)
 # They change no element, but what the tensor itself shows of its memory: it becomes a view of what it was.
 IN_PLACE = frozenset(
     f"aten::{name}_" for name in ("unsqueeze", "squeeze", "t", "transpose", "swapaxes", "swapdims", "as_strided")

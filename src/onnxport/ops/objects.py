@@ -13,10 +13,10 @@ from ..lower.control_flow.merge import number_kind
 from ..lower.evaluator import Evaluator
 from ..lower.registry import evaluation, lowering
 from ..lower.storage import Cell, Ref
-from ..lower.values import UNINITIALIZED, Kind, ListOf, Maybe, Scalar, Sequence, Tensor, Unclear
+from ..lower.values import UNINITIALIZED, Kind, ListOf, Maybe, Number, Scalar, Sequence, Tensor, Unclear
 from ..program import Node
 from .lists import content, list_special
-from .scalar_logic import not_
+from .scalar_logic import both, not_, or_
 
 
 @list_special("prim::data", "prim::unchecked_cast", "prim::unchecked_unwrap_optional", "aten::_unwrap_optional")
@@ -35,10 +35,31 @@ def is_(ev: Evaluator, node: Node, self: Any, obj: Any) -> Any:
         if isinstance(value, Maybe) and other is None:
             present = ev.facts.refined(value.present)
             return present if negated else not_(ev.g, present)
-    same = self is obj
-    if isinstance(self, Ref) and isinstance(obj, Ref) and not same and self.root is obj.root:
-        raise LoweringError("`is` between two views of one tensor; compare what you mean")
-    return same != negated
+    same = _is_one(ev, self, obj)
+    return not_(ev.g, same) if negated else same
+
+
+def _is_one(ev: Evaluator, a: Any, b: Any) -> Number:
+    """Whether two values are one at run time."""
+    if a is b:
+        return True
+    if a is None or b is None or isinstance(a, (Tensor, Ref)) != isinstance(b, (Tensor, Ref)):
+        return False
+    if not isinstance(a, Ref) or not isinstance(b, Ref):
+        if not any(isinstance(x, (Cell, Dim, Maybe, Ref, Scalar, Sequence, Tensor)) for x in (a, b)):
+            return type(a) is type(b) and bool(a == b)
+        raise LoweringError("`is` is followed between tensors, and with None; compare what you mean")
+    if any(isinstance(r, Ref) and r.root is y.root for x, y in ((a, b), (b, a)) for r in x.root.rivals):
+        raise LoweringError(
+            "it isn't known at export whether `is` compares a tensor with itself; compare what you mean"
+        )
+    if not a.links and not b.links:
+        return False
+    either, other = (a, b) if a.links else (b, a)
+    found: Number = False
+    for link in either.links:
+        found = or_(ev.g, found, both(ev.g, Scalar(link.condition, bool), _is_one(ev, link.target, other)))
+    return found
 
 
 @list_special("prim::Uninitialized")

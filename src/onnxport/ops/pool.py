@@ -368,6 +368,8 @@ def fractional_max_pool(
     count = random_samples.shape[-1]
     assert isinstance(count, int)
     kernel, out = per_axis(kernel_size, count), per_axis(output_size, count)
+    if self.rank == count + 1:  # there may be samples for more
+        random_samples = g.slice(random_samples, [0], [1], [0])
 
     def pool(x: Tensor) -> tuple[Tensor, Tensor]:
         sizes, lead = x.shape[2:], list(x.shape[:2])
