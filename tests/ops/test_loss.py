@@ -4,6 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from tests.harness import LATEST, case, cases, check, f32, f64, i64
+from torch import nn
 
 
 def _reductions(name, function, *inputs, **more):
@@ -75,6 +76,18 @@ MARGINS = [
     case("multilabel_1d", F.multilabel_margin_loss, f32(4), torch.tensor([3, 0, -1, 1])),
 ]  # fmt: skip
 
+# Losses that compute part after part have an operator of their own in exported programs.
+PARTS = (
+    {"options": nn.LinearCrossEntropyOptions(batch_chunk_size=2)} if hasattr(nn, "LinearCrossEntropyOptions") else {}
+)
+LINEAR = [
+    *_reductions("parts", lambda x, w, t, reduction: F.linear_cross_entropy(x, w, t, reduction=reduction, **PARTS),
+        f32(4, 3), f32(5, 3), CLASS),
+    case("of_all", lambda x, w, t, b, k: F.linear_cross_entropy(
+        x, w, t, linear_bias=b, weight=k, ignore_index=3, **PARTS),
+        f32(4, 3), f32(5, 3), CLASS.clamp(min=0), f32(5), f32(5, low=0.1)),
+]  # fmt: skip
+
 
 @pytest.mark.filterwarnings("ignore:reduction. 'mean' divides")
 @cases(PAIRS, opsets=(9, LATEST))
@@ -89,4 +102,10 @@ def test_classes(case, frontend, opset):
 
 @cases(MARGINS, opsets=(9, LATEST))
 def test_margins(case, frontend, opset):
+    check(case, frontend, opset)
+
+
+@pytest.mark.skipif(not PARTS, reason="torch has linear_cross_entropy from 2.13 on")
+@cases(LINEAR, opsets=(9, LATEST), frontends=("trace", "exported"))
+def test_linear(case, frontend, opset):
     check(case, frontend, opset)

@@ -10,8 +10,9 @@ import torch
 from ..lower.builder import Builder
 from ..lower.promotion import float_type, result_type
 from ..lower.registry import lowering
-from ..lower.values import Tensor
+from ..lower.values import Tensor, Unclear
 from .arithmetic import mul, neg, sub
+from .matmul import linear
 
 NONE, MEAN, SUM = range(3)  # torch's numbers of reductions
 
@@ -170,6 +171,47 @@ def cross_entropy_loss(
         smooth = g.reduce("ReduceSum", smooth)
     share = g.div(g.const(label_smoothing, self.dtype), g.scalar(self.shape[axis], self.dtype))
     return g.add(g.mul(loss, 1 - label_smoothing), g.mul(smooth, share))
+
+
+@lowering("torch_nn::_linear_cross_entropy_batch_chunked")
+def linear_cross_entropy(
+    g: Builder,
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    linear_bias: Tensor | None,
+    weight: Tensor | None,
+    reduction: str,
+    ignore_index: int,
+    label_smoothing: float,
+    *_: Any,
+) -> tuple[Any, ...]:
+    """_linear_cross_entropy_batch_chunked(Tensor input, Tensor linear_weight, Tensor target, Tensor? linear_bias,
+    Tensor? weight, str reduction, SymInt ignore_index, float label_smoothing, SymInt batch_chunk_size, str acc_policy,
+    ScalarType acc_dtype, bool allow_retain_graph, bool compute_input_grad, bool compute_linear_weight_grad,
+    bool compute_linear_bias_grad) -> (Tensor, Tensor, Tensor, Tensor): the loss, and gradients for its derivative"""
+    logits = linear(g, input, linear_weight, linear_bias)
+    kind = {"none": NONE, "mean": MEAN, "sum": SUM}[reduction]
+    loss = cross_entropy_loss(g, logits, target, weight, kind, ignore_index, label_smoothing)
+    return loss, *[Unclear("the gradients of a loss are not part of an exported model")] * 3
+
+
+@lowering("torch_nn::_linear_cross_entropy_batch_chunked_no_reduction")
+def linear_cross_entropy_no_reduction(
+    g: Builder,
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    linear_bias: Tensor | None,
+    weight: Tensor | None,
+    ignore_index: int,
+    *_: Any,
+) -> Tensor:
+    """_linear_cross_entropy_batch_chunked_no_reduction(Tensor input, Tensor linear_weight, Tensor target,
+    Tensor? linear_bias, Tensor? weight, SymInt ignore_index, SymInt batch_chunk_size, str acc_policy,
+    ScalarType acc_dtype) -> Tensor"""
+    logits = linear(g, input, linear_weight, linear_bias)
+    return cross_entropy_loss(g, logits, target, weight, NONE, ignore_index)
 
 
 def _soft_cross_entropy(
