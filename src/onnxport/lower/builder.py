@@ -23,6 +23,7 @@ from ..errors import LoweringError, OpsetError
 from . import fold, kernels, shapes
 from .complex import join, of_real
 from .emit import Emitter
+from .emit.chains import Move
 from .emit.creation import FULL_LIMIT
 from .facts import Claims
 from .pairs import on_pairs
@@ -65,6 +66,8 @@ class Builder(Emitter):
         self.squeezed: dict[ir.Value, Any] = {}  # see ranks
         self.made: list[Tensor] = []  # outputs of nodes, whose types are written down at the end
         self.ratios: dict[ir.Value, tuple[Size, int]] = {}
+        self.layouts: dict[ir.Value, Move] = {}
+        self.counts: dict[ir.Value, Size] = {}
         self.claims = Claims()
         self._symbols: dict[str, int] = {}  # and how many are older
         self._tensors: dict[ir.Value, Tensor] = {}  # see tensor_of
@@ -82,6 +85,9 @@ class Builder(Emitter):
                 folded = self._fold(op_type, inputs, attributes, outputs)
                 if folded is not None:
                     return folded
+                same = fold.unchanged(op_type, inputs)
+                if same is not None:
+                    return (same,)
             name = kernels.named(op_type, attributes)
             dtypes = tuple([None if x is None else x.dtype for x in inputs])
             wide = kernels.widened(name, self.opset, dtypes)
@@ -492,4 +498,9 @@ def _attribute(name: str, value: Any) -> ir.Attr:
         return ir.AttrGraph(name, value)
     if isinstance(value, list) and all([isinstance(v, str) for v in value]):
         return ir.AttrStrings(name, value)
+    if isinstance(value, (list, tuple)) and any(isinstance(x, Dim) for x in value):
+        raise LoweringError(
+            f"the ONNX attribute {name!r} must be constant, but is [{', '.join(map(str, value))}], which depends on the "
+            "inputs' sizes; compute it from sizes that aren't dynamic, or make it an option of the model"
+        )
     raise LoweringError(f"the ONNX attribute {name!r} can't be {value!r}")

@@ -88,6 +88,30 @@ def fold(
     return final
 
 
+# What changes nothing as the second operand, and as the first one where the order doesn't matter.
+_NEUTRAL: dict[str, int] = {"Add": 0, "Sub": 0, "Mul": 1, "Div": 1, "Pow": 1, "And": 1, "Or": 0}
+_ORDERED = frozenset({"Sub", "Div", "Pow"})
+
+
+def unchanged(op_type: str, inputs: Sequence[Tensor | None]) -> Tensor | None:
+    """The operand that an op gives back as it is, because the other one is 0, 1 or the like."""
+    number = _NEUTRAL.get(op_type)
+    if number is None or len(inputs) != 2:
+        return None
+    for x, other in (inputs, inputs[::-1]):
+        if x is None or other is None or x.dims is None or other.dims is None or x.dtype != other.dtype:
+            return None
+        alone = other.is_constant and not other.from_weight and all(d == 1 for d in other.dims)
+        if alone and len(other.dims) <= len(x.dims) and other.data is not None:
+            item = other.data.reshape(-1)[0]
+            # The sum of -0.0 and 0.0 is 0.0.
+            if item == number and (op_type != "Add" or not x.is_inexact or np.signbit(item)):
+                return x
+        if op_type in _ORDERED:
+            return None
+    return None
+
+
 _BOOLEAN = {"Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual", "Not", "And", "Or", "Xor", "IsNaN", "IsInf"}
 
 
@@ -301,6 +325,24 @@ def _split(x: Array, lengths: Array | None = None, *, opset: int, axis: int = 0,
     if lengths is None or (isinstance(lengths, np.ndarray) and lengths.dtype == object):
         return None
     return np.split(x, np.cumsum(lengths)[:-1], axis)
+
+
+@_rule("Pad")
+def _pad(
+    x: Array,
+    given: Array | None = None,
+    fill: Array | None = None,
+    on: Array | None = None,
+    *,
+    opset: int,
+    pads: Any = None,
+    mode: str = "constant",
+    value: float = 0.0,
+) -> Array | None:
+    amounts = [int(v) for v in (given if pads is None else pads)]  # type: ignore[union-attr]
+    if mode != "constant" or on is not None or any(v < 0 for v in amounts):
+        return None
+    return np.pad(x, list(zip(amounts[: x.ndim], amounts[x.ndim :])), constant_values=value if fill is None else fill)
 
 
 @_rule("Tile")

@@ -117,6 +117,9 @@ def index(g: Builder, self: Tensor, indices: Indices) -> Tensor:
     if all(i is None for i in indices):
         return self
     places = find_places(g, self, indices)
+    whole = _whole(g, self, places)
+    if whole is not None:
+        return whole
     if len(places.axes) == 1:
         return g.gather(self, _position(g, places.positions[0], self.shape[places.axes[0]]), places.axes[0])
     first, count = places.axes[0], len(places.axes)
@@ -129,6 +132,30 @@ def index(g: Builder, self: Tensor, indices: Indices) -> Tensor:
     picked = g.transpose(picked, [int(i) for i in np.argsort(places.to_front())])
     assert picked.rank == len(places.shape) + self.rank - count
     return picked
+
+
+def _whole(g: Builder, x: Tensor, places: Places) -> Tensor | None:
+    """What is picked by counting up along whole axes, as in `x[arange(n)[:, None], arange(m)]`: x itself, its axes moved."""
+    along = [_counted_axis(g, p, x.shape[axis]) for p, axis in zip(places.positions, places.axes)]
+    if None in along or len(set(along)) < len(along):
+        return None
+    axis_of = {len(places.shape) + k: axis for k, axis in zip(along, places.axes) if k is not None}
+    inner = [axis_of[k] for k in sorted(axis_of)]
+    rest = places.rest
+    order = [*rest[: places.at], *inner, *rest[places.at :]]
+    return g.reshape(g.transpose(x, order), places.picked(x))
+
+
+def _counted_axis(g: Builder, index: Tensor, size: Size) -> int | None:
+    """The axis, from the last, along which an index counts all of 0, 1, ... below a size; None if it doesn't."""
+    long = [i - index.rank for i, d in enumerate(index.shape) if d != 1]
+    if len(long) != 1 or index.shape[long[0]] != size or index.dtype != torch.int64:
+        return None
+    if index.is_constant and index.data is not None:
+        return long[0] if (index.data.reshape(-1) == np.arange(index.data.size)).all() else None
+    move = None if index.value is None else g.layouts.get(index.value)
+    root = index if move is None or move.perm is not None else move.source
+    return long[0] if root.value is not None and g.counts.get(root.value) == size else None
 
 
 def _position(g: Builder, index: Tensor, size: Size) -> Tensor:

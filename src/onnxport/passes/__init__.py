@@ -4,14 +4,29 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from .conv_batch_norm import fuse_conv_batch_norm
+from .affine import fold_affine
+from .expand import drop_expands
+from .graph import by_type
+from .pad import fold_pads
+from .rearrange import simplify_layout
 from .rms_norm import fuse_rms_norm
+from .slices import split_slices
 
 
 def optimize(model: ir.Model) -> None:
     """Rewrites for inference, in place: no result changes by more than rounding."""
-    if any([fuse_conv_batch_norm(model), fuse_rms_norm(model)]):
-        _drop_unused_initializers(model.graph)
+    graph = model.graph
+    index = by_type(graph)
+    changed = [
+        fold_affine(graph, index),
+        fold_pads(index),
+        drop_expands(index),
+        split_slices(graph, index),
+        fuse_rms_norm(model),
+        simplify_layout(model),
+    ]
+    if any(changed):
+        _drop_unused_initializers(graph)
 
 
 def _drop_unused_initializers(graph: ir.Graph) -> None:

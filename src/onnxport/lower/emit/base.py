@@ -23,6 +23,7 @@ class Words:
     opset: int
     made: list[Tensor]  # outputs of nodes
     ratios: dict[Any, tuple[Size, int]]  # float values that are a size divided by an int
+    counts: dict[Any, Size]  # values that are 0, 1, 2, ... up to this size
 
     @overload
     def op(

@@ -46,6 +46,8 @@ class CreationWords(LayoutWords):
         # onnxruntime 1.32 fuses a Gather of a Range to a Slice, for which bounds below zero count from the end.
         if self.opset >= 11 and sizes.known_ge(start, 0) and sizes.known_ge(end, 0):
             result = self.op("Range", self.size(start), self.size(end), self.size(step))
+            if start == 0 and step == 1 and result.value is not None:
+                self.counts[result.value] = end
             return self.cast(result, dtype)
         count = sizes.maximum(-((start - end) // step), 0)
         positions = self.range(0, count) if self.opset >= 11 else self._positions(count)

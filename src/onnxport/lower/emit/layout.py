@@ -13,29 +13,29 @@ from ...dtypes import to_numpy
 from ...errors import LoweringError
 from ..values import Scalar, Tensor
 from .base import Input
-from .transcendental import TranscendentalWords
+from .chains import ChainWords, kept_axes
 
 
-class LayoutWords(TranscendentalWords):
+class LayoutWords(ChainWords):
     """Where elements go: reshape, transpose, slices, pieces, padding."""
 
     def reshape(self, x: Tensor, target: Sequence[Size]) -> Tensor:
-        """Reshape to these sizes. What stays in place is copied (0), and one size is left to the runtime (-1)."""
+        """Reshape to these sizes."""
         target = tuple(target)
         if x.dims == target:
             return x
         if 0 in target:
             return self._empty(target, x.dtype)
-        copied = [
-            0 if not isinstance(d, int) and x.dims is not None and i < len(x.dims) and x.dims[i] == d else d
-            for i, d in enumerate(target)
-        ]
-        open_axes = [i for i, d in enumerate(copied) if not isinstance(d, int)]
-        if len(open_axes) == 1:
-            copied[open_axes[0]] = -1
-        result = self.op("Reshape", x, self.ints(copied))
-        result.dims = target
-        return result
+        found = self.resized(x, target)
+        if found is None:
+            found = self.fixed_reshape(x, target)
+        if found is None and x.dims is not None:
+            found = self.unit_axes(x, target)
+        if found is None:
+            found = self.op("Reshape", x, self.ints(kept_axes(x, target)))
+            found.dims = target
+            self.moved(found, x)
+        return found
 
     def _empty(self, target: Sequence[Size], dtype: torch.dtype) -> Tensor:
         """A tensor without elements: all of one shape are alike, and below opset 14 no Reshape makes one."""
@@ -51,8 +51,8 @@ class LayoutWords(TranscendentalWords):
         """Axis `i` of the result is axis `perm[i]` of x."""
         if list(perm) == list(range(len(perm))):
             return x
-        result = self.op("Transpose", x, perm=list(perm))
-        return result
+        found = self.repermuted(x, perm)
+        return self.moved(self.op("Transpose", x, perm=list(perm)), x, perm) if found is None else found
 
     def swap(self, x: Tensor, a: int, b: int) -> Tensor:
         """Transpose of two axes."""
@@ -64,8 +64,13 @@ class LayoutWords(TranscendentalWords):
         if not axes:
             return x
         axes = sorted(a % x.rank for a in axes)
-        result = self.op("Squeeze", x, axes) if self.opset >= 13 else self.op("Squeeze", x, axes=axes)
-        return result
+        rest = tuple(d for i, d in enumerate(x.shape) if i not in axes)
+        sure = all(x.shape[a] == 1 for a in axes)
+        found = self.resized(x, rest) if sure else None
+        if found is None:
+            found = self.op("Squeeze", x, axes) if self.opset >= 13 else self.op("Squeeze", x, axes=axes)
+            return self.moved(found, x) if sure else found
+        return found
 
     def unsqueeze(self, x: Tensor, axes: Sequence[int]) -> Tensor:
         """Insert axes of size 1 at these positions of the result."""
@@ -73,8 +78,12 @@ class LayoutWords(TranscendentalWords):
             return x
         rank = x.rank + len(axes)
         axes = sorted(a % rank for a in axes)
-        result = self.op("Unsqueeze", x, axes) if self.opset >= 13 else self.op("Unsqueeze", x, axes=axes)
-        return result
+        rest = iter(x.shape)
+        found = self.resized(x, tuple(1 if i in axes else next(rest) for i in range(rank)))
+        if found is None:
+            found = self.op("Unsqueeze", x, axes) if self.opset >= 13 else self.op("Unsqueeze", x, axes=axes)
+            return self.moved(found, x)
+        return found
 
     def expand(self, x: Tensor, target: Sequence[Size]) -> Tensor:
         """Broadcast x to these sizes (at least as many as x has)."""

@@ -1,0 +1,298 @@
+"""Scales and shifts by constants become part of the weights that they follow.
+
+Before:  y = BatchNormalization(Conv(x, W, b), scale, B, mean, var)
+After:   y = Conv(x, W * k, (b - mean) * k + B)    with k = scale / sqrt(var + epsilon), one for each channel
+
+Before:  y = Mul(Transpose(Add(MatMul(x, W), b)), gamma)
+After:   y = Transpose(Add(MatMul(x, W * gamma), b * gamma))
+
+Rules:
+1. What is rewritten is BatchNormalization in its inference form, or Mul, Div, Add or Sub with a constant that has one
+   element or one for each channel.
+2. The weights are of Conv, ConvTranspose, Gemm, or MatMul with a matrix on its right. Between them and the scale there
+   may be a bias and ops that only move elements; for a scale of one element also products of two activations.
+3. None of the values between goes anywhere else, nor is an output of the graph.
+4. Weight and bias are initializers that nothing else uses, so that no weight is stored twice.
+5. All factors are finite.
+The new weight keeps the name of the old. A large one is computed when it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import onnx_ir as ir
+
+from .graph import Array, Index, bypass, constant, content, in_order, is_constant, only_use, same_count, sizes
+
+SUMS = frozenset({"Add", "BatchNormalization", "Conv", "Gemm", "MatMul", "Sub", "Sum"})
+LAZY = 1 << 20  # weights of more bytes are computed when they are written
+
+
+@dataclass(slots=True)
+class Affine:
+    """x * scale + shift: numbers, or vectors along an axis; None for a scale of 1 and a shift of 0."""
+
+    scale: Array | None
+    shift: Array | None
+    axis: int | None  # None for numbers
+
+    def along(self, part: Array, rank: int) -> Array:
+        """The scale or shift in a form that broadcasts to a tensor of this rank."""
+        return part.reshape(()) if self.axis is None else part.reshape([-1] + [1] * (rank - 1 - self.axis))
+
+
+@dataclass(slots=True)
+class Plan:
+    """New contents of weights and biases, and the product that gets a bias which had none."""
+
+    contents: list[tuple[ir.Value, Callable[[], Array]]] = field(default_factory=list)
+    bias: tuple[ir.Node, Array] | None = None
+
+
+def fold_affine(graph: ir.Graph, index: Index) -> bool:
+    """Rewrite in place; whether anything was."""
+    nodes = in_order(index, ("BatchNormalization", "Mul", "Div", "Add", "Sub"))
+    changed = [_fold(graph, node) for node in nodes]
+    return any(changed)
+
+
+def _fold(graph: ir.Graph, node: ir.Node) -> bool:
+    found = _normalized(node) if node.op_type == "BatchNormalization" else _arithmetic(node)
+    if found is None:
+        return False
+    source, affine = found
+    if affine.shift is not None and affine.scale is None and not affine.shift.any() and _sums(node.outputs[0]):
+        return bypass(node, source)
+    plan = Plan()
+    if not _into(source, affine, plan):
+        return False
+    if plan.bias is not None:
+        _add_bias(graph, *plan.bias)
+        source = node.inputs[0] or source
+    if not bypass(node, source):
+        return False
+    for value, compute in plan.contents:
+        _store(value, compute)
+    return True
+
+
+# -- what a node does ---------------------------------------------------------------------------------
+
+
+def _normalized(node: ir.Node) -> tuple[ir.Value, Affine] | None:
+    found = [content(value) for value in node.inputs[1:5]]
+    if len(node.outputs) > 1 or node.inputs[0] is None or any(array is None for array in found):
+        return None
+    scale, shift, mean, variance = (np.asarray(array, dtype=np.float64) for array in found)
+    with np.errstate(all="ignore"):
+        factor = scale / np.sqrt(variance + node.attributes.get_float("epsilon", 1e-5))
+        rest = shift - mean * factor
+    return (node.inputs[0], Affine(factor, rest, 1)) if _finite(factor) and _finite(rest) else None
+
+
+def _arithmetic(node: ir.Node) -> tuple[ir.Value, Affine] | None:
+    """Of Mul, Div, Add or Sub with a constant, float32 or float64."""
+    first, second = node.inputs
+    if node.op_type in ("Mul", "Add") and is_constant(first):
+        first, second = second, first
+    if first is None or second is None or not is_constant(second) or is_constant(first):
+        return None
+    if first.dtype not in (ir.DataType.FLOAT, ir.DataType.DOUBLE) or first.shape is None or second.shape is None:
+        return None
+    dims, own = first.shape, second.shape
+    long = [i - len(own) for i, d in enumerate(own) if d != 1]
+    if len(own) > len(dims) or len(long) > 1 or any(dims[i] != own[i] for i in long):
+        return None
+    number = np.asarray(content(second), dtype=np.float64).reshape(-1)
+    with np.errstate(all="ignore"):
+        number = 1 / number if node.op_type == "Div" else -number if node.op_type == "Sub" else number
+    if not _finite(number):
+        return None
+    axis = long[0] + len(dims) if long else None
+    return first, Affine(number, None, axis) if node.op_type in ("Mul", "Div") else Affine(None, number, axis)
+
+
+def _sums(value: ir.Value) -> bool:
+    """Whether all that uses a value adds to it: 0.0, which is not quite nothing to add to -0.0, may as well be left out."""
+    users = [use.node for use in value.uses()]
+    return not value.is_graph_output() and all(n.op_type in SUMS and not n.domain for n in users)
+
+
+def _finite(array: Array) -> bool:
+    return bool(np.isfinite(array).all())
+
+
+# -- the way to the weights ---------------------------------------------------------------------------
+
+
+def _into(value: ir.Value | None, affine: Affine, plan: Plan) -> bool:
+    """Plan how what makes the value takes over the scale and shift; False where it can't."""
+    while value is not None and only_use(value) is not None:
+        node = value.producer()
+        if node is None or node.domain or not node.inputs:
+            return False
+        value = node.inputs[0]
+        if node.op_type in ("Conv", "ConvTranspose", "Gemm"):
+            return _weighted(node, affine, plan)
+        if node.op_type == "MatMul" and is_constant(node.inputs[1]):
+            return _matrix(node, affine, plan)
+        if node.op_type == "Add" and any(is_constant(v) for v in node.inputs):
+            bias, value = node.inputs if is_constant(node.inputs[0]) else reversed(node.inputs)
+            if not _biased(bias, value, affine, plan):
+                return False
+            if affine.scale is None:
+                return True
+        elif node.op_type in ("Reshape", "Squeeze", "Unsqueeze", "Transpose"):
+            if affine.axis is not None:
+                affine.axis = _before(node, affine.axis)
+                if affine.axis is None:
+                    return False
+        elif node.op_type == "MatMul" and affine.axis is None and affine.shift is None:
+            before = len(plan.contents)
+            if _into(value, affine, plan):
+                return True
+            del plan.contents[before:]
+            affine.axis = None
+            value = node.inputs[1]
+        else:
+            return False
+    return False
+
+
+def _before(node: ir.Node, axis: int) -> int | None:
+    """The axis of the input of a node that only moves elements which is this one of its output."""
+    if node.op_type == "Transpose":
+        return list(node.attributes.get_ints("perm", ()))[axis]
+    before, after = sizes(node.inputs[0]), sizes(node.outputs[0])
+    if before is None or after is None:
+        return None
+    for i, size in enumerate(before):
+        if size == after[axis] and same_count(before[i + 1 :], after[axis + 1 :]):
+            return i
+    return None
+
+
+def _biased(bias: ir.Value | None, source: ir.Value | None, affine: Affine, plan: Plan) -> bool:
+    """Scale and shift a bias; what it is added to then takes the scale alone."""
+    if bias is None or source is None or bias.shape is None or source.shape is None or not _alone(bias):
+        return False
+    rank, own = len(source.shape), len(bias.shape)
+    long = [i + rank - own for i, d in enumerate(bias.shape) if d != 1]
+    if own > rank or len(long) > 1 or (long and affine.axis not in (None, long[0])):
+        return False
+    new = np.asarray(content(bias), dtype=np.float64)
+    if affine.scale is not None:
+        new = new * affine.along(affine.scale, rank)
+    if affine.shift is not None:
+        new = new + affine.along(affine.shift, rank)
+    affine.shift = None
+    plan.contents.append((bias, lambda: new))
+    return True
+
+
+def _matrix(node: ir.Node, affine: Affine, plan: Plan) -> bool:
+    weight, result = node.inputs[1], node.outputs[0]
+    if weight is None or weight.shape is None or result.shape is None or len(weight.shape) != 2:
+        return False
+    if affine.scale is None or not _alone(weight) or affine.axis not in (None, len(result.shape) - 1):
+        return False
+    plan.contents.append((weight, _scaled(weight, affine.scale)))
+    if affine.shift is not None:
+        plan.bias = node, affine.shift
+    return True
+
+
+def _weighted(node: ir.Node, affine: Affine, plan: Plan) -> bool:
+    """A convolution or Gemm, which has a bias of its own."""
+    weight, bias = node.inputs[1], node.inputs[2] if len(node.inputs) > 2 else None
+    if affine.axis not in (None, 1) or weight is None or weight.shape is None:
+        return False
+    if node.op_type == "ConvTranspose" and affine.axis is not None and node.attributes.get_int("group", 1) != 1:
+        return False
+    if node.attributes.get_float("beta", 1.0) != 1:
+        return False
+    if bias is not None and (not _alone(bias) or bias.shape is None or len(bias.shape) > 1):
+        return False
+    if affine.scale is not None:
+        if not _alone(weight):
+            return False
+        outputs = 1 if node.op_type == "ConvTranspose" else 0
+        if node.op_type == "Gemm":
+            outputs = 1 - node.attributes.get_int("transB", 0)
+        behind = [1] * (len(weight.shape) - 1 - outputs)
+        factor = affine.scale if affine.axis is None else affine.scale.reshape([-1, *behind])
+        plan.contents.append((weight, _scaled(weight, factor)))
+    if bias is not None:
+        new = np.asarray(content(bias), dtype=np.float64)
+        new = new if affine.scale is None else new * affine.scale
+        new = new if affine.shift is None else new + affine.shift
+        plan.contents.append((bias, lambda: new))
+    elif affine.shift is not None:
+        channels = weight.shape[1 if node.op_type == "ConvTranspose" else 0]
+        if node.op_type == "Gemm" or affine.shift.size != channels:
+            return False
+        plan.bias = node, affine.shift
+    return True
+
+
+def _alone(value: ir.Value | None) -> bool:
+    """Whether a value is an initializer that nothing else uses."""
+    return value is not None and is_constant(value) and only_use(value) is not None
+
+
+def _scaled(weight: ir.Value, factor: Array) -> Callable[[], Array]:
+    """Element by element in the weight's own type: a large one must not be held in double precision."""
+    old = weight.const_value
+    assert old is not None
+
+    def compute() -> Array:
+        array = old.numpy()
+        return np.asarray(array * factor.astype(array.dtype))
+
+    return compute
+
+
+# -- changes ------------------------------------------------------------------------------------------
+
+
+def _store(value: ir.Value, compute: Callable[[], Array]) -> None:
+    assert value.type is not None and value.const_value is not None
+    dtype, name = value.type.dtype, value.name
+
+    def tensor() -> ir.TensorProtocol:
+        return ir.Tensor(np.ascontiguousarray(compute().astype(dtype.numpy())), dtype=dtype, name=name)
+
+    if value.const_value.nbytes > LAZY:
+        assert value.shape is not None
+        value.const_value = ir.LazyTensor(tensor, dtype, value.shape, name=name)
+    else:
+        value.const_value = tensor()
+        value.shape = ir.Shape(value.const_value.shape.numpy())  # a bias of one element may have become a vector
+
+
+def _add_bias(graph: ir.Graph, node: ir.Node, shift: Array) -> None:
+    """Give a convolution or product a bias, named after its weight."""
+    weight = node.inputs[1]
+    assert weight is not None and weight.type is not None
+    stem = (weight.name or "weight").removesuffix("weight").rstrip(".")
+    name = f"{stem}.bias" if stem else "bias"
+    while name in graph.initializers:
+        name += "_"
+    bias = constant(graph, name, shift.astype(weight.type.dtype.numpy()))
+    if node.op_type != "MatMul":
+        node.resize_inputs(3)
+        node.replace_input_with(2, bias)
+        return
+    product = node.outputs[0]
+    user = only_use(product)
+    assert user is not None
+    total = ir.Node("", "Add", [product, bias], num_outputs=1, name=f"{node.name}_bias")
+    total.outputs[0].name = f"{product.name}_bias"
+    total.outputs[0].type, total.outputs[0].shape = product.type, product.shape
+    graph.insert_after(node, total)
+    for i, value in enumerate(user.inputs):
+        if value is product:
+            user.replace_input_with(i, total.outputs[0])
