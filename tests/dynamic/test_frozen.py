@@ -57,7 +57,7 @@ def split_loop(x):
 
 
 def split_in_blocks(x):
-    return torch.stack([block.sum(0) for block in torch.split(x, 2)])  # frozen
+    return torch.stack([block.sum(0) for block in torch.split(x, 2)])
 
 
 def powers(x):
@@ -218,7 +218,7 @@ class Outer(nn.Module):
 
 
 FROZEN = [
-    powers, split_in_blocks, last_of_pieces, while_loop, if_on_size, if_far_away, if_even, if_small, one_of_two, one_of_two_by_int, one_of_three, if_one, dispatch, from_numpy, numpy_mask,
+    powers, last_of_pieces, while_loop, if_on_size, if_far_away, if_even, if_small, one_of_two, one_of_two_by_int, one_of_three, if_one, dispatch, from_numpy, numpy_mask,
     numpy_arithmetic, listed, array_of_sizes, tensor_of_float, square_root, logarithm, as_float, reciprocal_of_int,
     squared_int, triangle_of_int, formatted, scale_of_number, pad_value, pairs, Attribute(), Outer(),
 ]  # fmt: skip
@@ -297,7 +297,9 @@ def test_the_labels_that_matter_are_named():
 
 
 # Loops in which all iterations are alike; see also test_rolled.
-LOOPS = [range_loop, comprehension, iteration, enumeration, zipped, unbound, split_loop, chunks_by_size, ignored]
+LOOPS = [
+    range_loop, comprehension, iteration, enumeration, zipped, unbound, split_loop, split_in_blocks, chunks_by_size, ignored,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("model", LOOPS, ids=name_of)

@@ -26,12 +26,17 @@ _OUT_OF_PLACE: Mapping[Function, Function] = {
     torch.Tensor.pow_: torch.pow,
 }
 
-# The second argument of these is a list of so many ints. The tracer keeps sizes in a list live, but reads a bare one.
-_LISTS: Mapping[Function, int] = {
-    torch.roll: 1, torch.Tensor.roll: 1, F.unfold: 2,
-    F.avg_pool1d: 1, F.avg_pool2d: 2, F.avg_pool3d: 3,
-    F.max_pool1d: 1, F.max_pool2d: 2, F.max_pool3d: 3,
-    F.adaptive_avg_pool1d: 1, F.adaptive_avg_pool2d: 2, F.adaptive_avg_pool3d: 3,
+# Arguments of these are lists of so many ints. The tracer keeps sizes in a list live, but reads a bare one.
+_LISTS: Mapping[Function, tuple[int, tuple[str, ...]]] = {
+    **dict.fromkeys((torch.roll, torch.Tensor.roll), (1, ("shifts",))),
+    **dict.fromkeys((F.unfold,), (2, ("kernel_size", "dilation", "padding", "stride"))),
+    **{f: (n, ("kernel_size", "stride", "padding")) for n, f in enumerate((F.avg_pool1d, F.avg_pool2d, F.avg_pool3d), 1)},
+    **{f: (n, ("kernel_size", "stride", "padding", "dilation"))
+       for n, f in enumerate((F.max_pool1d, F.max_pool2d, F.max_pool3d), 1)},
+    **{f: (n, ("output_size",))
+       for n, f in enumerate((F.adaptive_avg_pool1d, F.adaptive_avg_pool2d, F.adaptive_avg_pool3d), 1)},
+    **{f: (n, ("output_size",))
+       for n, f in enumerate((F.adaptive_max_pool1d, F.adaptive_max_pool2d, F.adaptive_max_pool3d), 1)},
 }  # fmt: skip
 
 
@@ -73,13 +78,17 @@ def _out_of_place(in_place: Function, out_of_place: Function) -> Function:
     return arithmetic
 
 
-def _listed(function: Function, count: int) -> Function:
-    def with_list(*args: Any, **kwargs: Any) -> Any:
-        if _is_scalar(args, 1):
-            args = (args[0], [args[1]] * count, *args[2:])
-        return function(*args, **kwargs)
+def _listed(function: Function, count: int, names: tuple[str, ...]) -> Function:
+    def with_lists(*args: Any, **kwargs: Any) -> Any:
+        given = [[x] * count if _is_traced_number(x) else x for x in args[1 : 1 + len(names)]]
+        named = {k: [x] * count if k in names and _is_traced_number(x) else x for k, x in kwargs.items()}
+        return function(*args[:1], *given, *args[1 + len(names) :], **named)
 
-    return with_list
+    return with_lists
+
+
+def _is_traced_number(x: Any) -> bool:
+    return isinstance(x, torch.Tensor) and not x.dim()
 
 
 def _transposed(function: Function) -> Function:
@@ -261,7 +270,7 @@ def _view(tensor: torch.Tensor, *size: Any, **kwargs: Any) -> torch.Tensor:
 
 _INSTEAD: dict[Function, Function] = {
     **{in_place: _out_of_place(in_place, other) for in_place, other in _OUT_OF_PLACE.items()},
-    **{function: _listed(function, count) for function, count in _LISTS.items()},
+    **{function: _listed(function, count, names) for function, (count, names) in _LISTS.items()},
     **{f: _transposed(f) for f in (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)},
     **{function: _split(function) for function in (torch.split, torch.Tensor.split)},
     **{function: _symbolic(function, of_tensors) for function, of_tensors in _SYMBOLIC.items()},

@@ -503,4 +503,9 @@ def _attribute(name: str, value: Any) -> ir.Attr:
             f"the ONNX attribute {name!r} must be constant, but is [{', '.join(map(str, value))}], which depends on the "
             "inputs' sizes; compute it from sizes that aren't dynamic, or make it an option of the model"
         )
+    if isinstance(value, (list, tuple)) and any(isinstance(x, Dim) for x in value):
+        raise LoweringError(
+            f"the ONNX attribute {name!r} must be constant, but is [{', '.join(map(str, value))}], which depends on the "
+            "inputs' sizes; compute it from sizes that aren't dynamic, or make it an option of the model"
+        )
     raise LoweringError(f"the ONNX attribute {name!r} can't be {value!r}")

@@ -57,12 +57,15 @@ def convolve(
     weight: Tensor,
     bias: Tensor | None,
     strides: list[int],
-    pads: list[int],
+    pads: Sequence[Size],
     dilations: list[int],
     groups: Size,
 ) -> Tensor:
     """Conv; in dtypes that it has no kernels for, and for a number of groups that is known only at run time, a product of
     windows and weights."""
+    if any(isinstance(p, Dim) for p in pads):  # an attribute can't be computed, but what is padded before can
+        count = len(strides)
+        x, pads = g.pad(x, [0, 0, *pads[:count], 0, 0, *pads[count:]]), [0] * len(pads)
     if has_kernels(x) and isinstance(groups, int):
         return g.op(
             "Conv", x, weight, bias, strides=strides, pads=pads, dilations=dilations, group=groups,
@@ -83,7 +86,7 @@ def _convolve_by_windows(
     weight: Tensor,
     bias: Tensor | None,
     strides: list[int],
-    pads: list[int],
+    pads: Sequence[Size],
     dilations: list[int],
     groups: Size,
 ) -> Tensor:
@@ -149,7 +152,7 @@ def _transposed(
     groups: Size,
 ) -> Tensor:
     """ConvTranspose; where runtimes can't, a convolution of the input spread out by the strides."""
-    if has_kernels(x) and all(e < s for e, s in zip(extra, strides)):
+    if has_kernels(x) and isinstance(groups, int) and all(e < s for e, s in zip(extra, strides)):
         return g.op(
             "ConvTranspose", x, weight, bias, strides=strides, pads=padding * 2, dilations=dilations, group=groups,
             output_padding=extra if any(extra) else None,

@@ -59,7 +59,7 @@ def _thaw(program: Program, sizes: Sizes, reruns: Reruns) -> tuple[Report, list[
     conversions = program.conversions or []
     trials = Trials(program, sizes, reruns)
     if program.keeps_sizes:  # that it runs at all is enough
-        larger = next(filter(trials.runs, map(trials.allowed, trial_sizes.grown(sizes, conversions))), None)
+        larger = next(filter(trials.runs, map(trials.allowed, trial_sizes.near(sizes, conversions))), None)
         if larger is not None:
             _, stuck = trials.others(larger)
             return Report(stuck, failure=trials.failure), [], None

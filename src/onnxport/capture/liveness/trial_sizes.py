@@ -13,14 +13,25 @@ Sizes = Mapping[str, int]
 _AROUND = 5
 # A program that compares sizes with a number is tried beyond it, up to so many times the example's size.
 _GROWTH = 8
+_STEP = 16
 _COST = 32  # times the example's run, in all: convolutions and attention at large sizes take minutes
 
 
 def grown(sizes: Sizes, conversions: Sequence[Conversion]) -> Iterator[dict[str, int]]:
+    """Larger sizes to try, as `near`; of a program that isn't known to take numbers from sizes so much larger that most
+    quotients (`n // 2`, `n // 16`) are others: nothing else would show one that was read unseen."""
+    steps = _steps(sizes)
+    larger = {label: size + min(size, _STEP) // 2 * 2 + step for (label, size), step in zip(sizes.items(), steps)}
+    if not conversions and math.prod(larger[label] / max(size, 1) for label, size in sizes.items()) <= _COST / 4:
+        yield larger
+    yield from near(sizes, conversions)
+
+
+def near(sizes: Sizes, conversions: Sequence[Conversion]) -> Iterator[dict[str, int]]:
     """Larger sizes to try: beyond what they were compared with, of another parity each; else whole multiples."""
     limit = max(sizes.values(), default=0) * _GROWTH + 64
     beyond = max([c.threshold for c in conversions if c.threshold is not None and c.threshold <= limit], default=0)
-    steps = {label: 1 + 2 * i + (size <= 1) * (i + 1) for i, (label, size) in enumerate(sizes.items())}
+    steps = dict(zip(sizes, _steps(sizes)))
     if beyond >= min(sizes.values()):
         larger = {label: max(size, beyond) + steps[label] for label, size in sizes.items()}
         if math.prod(larger[label] / max(size, 1) for label, size in sizes.items()) <= _COST:
@@ -31,6 +42,10 @@ def grown(sizes: Sizes, conversions: Sequence[Conversion]) -> Iterator[dict[str,
     yield {label: size + (size > 1) for label, size in sizes.items()}  # what is broadcast stays 1
     for label, size in sizes.items():
         yield {**sizes, label: size + 1}
+
+
+def _steps(sizes: Sizes) -> list[int]:
+    return [1 + 2 * i + (size <= 1) * (i + 1) for i, size in enumerate(sizes.values())]
 
 
 def shrunk(sizes: Sizes) -> Iterator[dict[str, int]]:
