@@ -378,6 +378,13 @@ class Builder(Emitter):
             return self._make("Shape", [source], {}, 1, "")[0]
         return self._make("Shape", [source], {"start": axis, "end": axis + len(flat)}, 1, "")[0]
 
+    def shape_of(self, x: Tensor) -> Tensor:
+        """The sizes of a tensor as nodes; of another one with the same sizes, if it was asked for before."""
+        found = self.scope.find(("shape of", x.shape))
+        if found is None:
+            found = self.scope.table["shape of", x.shape] = self._make("Shape", [x], {}, 1, "")
+        return found[0]
+
     def size_vector(self, size: Size) -> Tensor:
         """A size as a one-element int64 vector made by nodes, in the outermost scope that has its sources."""
         if isinstance(size, int):
@@ -498,11 +505,6 @@ def _attribute(name: str, value: Any) -> ir.Attr:
         return ir.AttrGraph(name, value)
     if isinstance(value, list) and all([isinstance(v, str) for v in value]):
         return ir.AttrStrings(name, value)
-    if isinstance(value, (list, tuple)) and any(isinstance(x, Dim) for x in value):
-        raise LoweringError(
-            f"the ONNX attribute {name!r} must be constant, but is [{', '.join(map(str, value))}], which depends on the "
-            "inputs' sizes; compute it from sizes that aren't dynamic, or make it an option of the model"
-        )
     if isinstance(value, (list, tuple)) and any(isinstance(x, Dim) for x in value):
         raise LoweringError(
             f"the ONNX attribute {name!r} must be constant, but is [{', '.join(map(str, value))}], which depends on the "

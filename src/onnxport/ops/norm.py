@@ -221,7 +221,7 @@ def group_norm(
     bool cudnn_enabled=True) -> Tensor"""
     grouped = _grouped(g, input, num_groups)
     standard = instance_norm(g, grouped, None, None, None, None, True, 0.0, eps)
-    return _affine(g, g.reshape(standard, input.shape), weight, bias)
+    return _affine(g, g.reshape_as(standard, input), weight, bias)
 
 
 def _grouped(g: Builder, x: Tensor, groups: int) -> Tensor:

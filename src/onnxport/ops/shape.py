@@ -61,7 +61,7 @@ def view_dtype(g: Builder, self: Tensor, dtype: int) -> Tensor:
 @lowering("aten::view_as", "aten::reshape_as")
 def view_as(g: Builder, self: Tensor, other: Tensor) -> Tensor:
     """view_as(Tensor(a) self, Tensor other) -> Tensor(a)"""
-    return g.reshape(self, other.shape)
+    return g.reshape_as(self, other)
 
 
 @lowering("aten::flatten.using_ints")
@@ -284,7 +284,7 @@ def channel_shuffle(g: Builder, self: Tensor, groups: int) -> Tensor:
     """channel_shuffle(Tensor self, SymInt groups) -> Tensor"""
     n, c, *rest = self.shape
     split = g.reshape(self, [n, groups, known_sizes(c, [groups, -1])[1], *rest])
-    return g.reshape(g.swap(split, 1, 2), self.shape)
+    return g.reshape_as(g.swap(split, 1, 2), self)
 
 
 # -- questions about a tensor ---------------------------------------------------------------------

@@ -104,6 +104,9 @@ class Words:
     def require(self, opset: int, what: str) -> None:
         raise NotImplementedError
 
+    def shape_of(self, x: Tensor) -> Tensor:
+        raise NotImplementedError
+
     def expand(self, x: Tensor, target: Sequence[Size]) -> Tensor:
         raise NotImplementedError
 

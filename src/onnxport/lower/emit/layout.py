@@ -37,6 +37,16 @@ class LayoutWords(ChainWords):
             self.moved(found, x)
         return found
 
+    def reshape_as(self, x: Tensor, like: Tensor) -> Tensor:
+        """x with the sizes of another tensor, which are read from it at once where they aren't constants."""
+        target = like.shape
+        unknown = sum(not isinstance(d, int) for d in kept_axes(x, target))
+        if unknown < 2 or x.dims == target or x.is_complex or like.is_complex or like.is_known or 0 in target:
+            return self.reshape(x, target)
+        found = self.op("Reshape", x, self.shape_of(like))
+        found.dims = target
+        return self.moved(found, x)
+
     def _empty(self, target: Sequence[Size], dtype: torch.dtype) -> Tensor:
         """A tensor without elements: all of one shape are alike, and below opset 14 no Reshape makes one."""
         fixed = [d for d in target if isinstance(d, int)]
