@@ -154,7 +154,8 @@ def _from_value(value: Any) -> torch.Tensor:
     dtype = from_onnx(value.element_type())
     if 0 in value.shape():
         return torch.empty(value.shape(), dtype=dtype)
-    return torch.utils.dlpack.from_dlpack(value).view(dtype)  # bool comes as uint8
+    shared = value if hasattr(value, "__dlpack__") else value._ortvalue  # below onnxruntime 1.24 only what it wraps has it
+    return torch.utils.dlpack.from_dlpack(shared).view(dtype)  # bool comes as uint8
 
 
 def _from_array(value: Any) -> Any:
