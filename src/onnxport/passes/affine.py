@@ -10,7 +10,8 @@ Rules:
 1. What is rewritten is BatchNormalization in its inference form, or Mul, Div, Add or Sub with a constant that has one
    element or one for each channel.
 2. The weights are of Conv, ConvTranspose, Gemm, or MatMul with a matrix on its right. Between them and the scale there
-   may be a bias and ops that only move elements; for a scale of one element also products of two activations.
+   may be a bias, ops that only move elements, and a Split or Gathers of single indices, where the weights of the other
+   parts stay as they are; for a scale of one element also products of two activations.
 3. None of the values between goes anywhere else, nor is an output of the graph.
 4. Weight and bias are initializers that nothing else uses, so that no weight is stored twice.
 5. All factors are finite.
@@ -19,13 +20,13 @@ The new weight keeps the name of the old. A large one is computed when it is wri
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import onnx_ir as ir
 
-from .graph import Array, Index, bypass, constant, content, in_order, is_constant, only_use, same_count, sizes
+from .graph import Array, Index, bypass, constant, content, in_order, ints, is_constant, only_use, same_count, sizes
 
 SUMS = frozenset({"Add", "BatchNormalization", "Conv", "Gemm", "MatMul", "Sub", "Sum"})
 LAZY = 1 << 20  # weights of more bytes are computed when they are written
@@ -42,6 +43,32 @@ class Affine:
     def along(self, part: Array, rank: int) -> Array:
         """The scale or shift in a form that broadcasts to a tensor of this rank."""
         return part.reshape(()) if self.axis is None else part.reshape([-1] + [1] * (rank - 1 - self.axis))
+
+    def embed(self, axis: int, size: int, start: int, length: int) -> bool:
+        """What it is along an axis of this size, of which it is a part, so far; False where it goes along another."""
+        if self.axis not in (None, axis):
+            return False
+        whole = slice(start, start + length)
+        for name, rest in (("scale", 1.0), ("shift", 0.0)):
+            part = getattr(self, name)
+            if part is not None:
+                vector = np.full(size, rest)
+                vector[whole] = part
+                setattr(self, name, vector)
+        self.axis = axis
+        return True
+
+    def spread(self, axes: Sequence[int | str], position: int, axis: int) -> bool:
+        """What it is along the axis that was split into `axes`, of which it goes along one."""
+        if len(axes) > 1 and not all(isinstance(size, int) for size in axes):
+            return False
+        for name in ("scale", "shift"):
+            part = getattr(self, name)
+            if part is not None and len(axes) > 1:
+                form = [-1 if i == position else 1 for i in range(len(axes))]
+                setattr(self, name, np.broadcast_to(part.reshape(form), [int(size) for size in axes]).reshape(-1))
+        self.axis = axis
+        return True
 
 
 @dataclass(slots=True)
@@ -130,11 +157,13 @@ def _finite(array: Array) -> bool:
 
 def _into(value: ir.Value | None, affine: Affine, plan: Plan) -> bool:
     """Plan how what makes the value takes over the scale and shift; False where it can't."""
-    while value is not None and only_use(value) is not None:
+    shared = False
+    while value is not None and (shared or only_use(value) is not None):
+        shared = False
         node = value.producer()
         if node is None or node.domain or not node.inputs:
             return False
-        value = node.inputs[0]
+        part, value = value, node.inputs[0]
         if node.op_type in ("Conv", "ConvTranspose", "Gemm"):
             return _weighted(node, affine, plan)
         if node.op_type == "MatMul" and is_constant(node.inputs[1]):
@@ -146,33 +175,70 @@ def _into(value: ir.Value | None, affine: Affine, plan: Plan) -> bool:
             if affine.scale is None:
                 return True
         elif node.op_type in ("Reshape", "Squeeze", "Unsqueeze", "Transpose"):
-            if affine.axis is not None:
-                affine.axis = _before(node, affine.axis)
-                if affine.axis is None:
-                    return False
+            if not _moved(node, affine):
+                return False
+        elif node.op_type in ("Gather", "Split"):
+            shared = node.op_type == "Gather"
+            if not (_picked(node, affine) if shared else _cut(node, part, affine)):
+                return False
         elif node.op_type == "MatMul" and affine.axis is None and affine.shift is None:
-            before = len(plan.contents)
+            before, scale = len(plan.contents), affine.scale
             if _into(value, affine, plan):
                 return True
             del plan.contents[before:]
-            affine.axis = None
+            affine.scale, affine.axis = scale, None
             value = node.inputs[1]
         else:
             return False
     return False
 
 
-def _before(node: ir.Node, axis: int) -> int | None:
-    """The axis of the input of a node that only moves elements which is this one of its output."""
+def _moved(node: ir.Node, affine: Affine) -> bool:
+    """Go back past an op that only moves elements."""
+    if affine.axis is None:
+        return True
     if node.op_type == "Transpose":
-        return list(node.attributes.get_ints("perm", ()))[axis]
+        affine.axis = list(node.attributes.get_ints("perm", ()))[affine.axis]
+        return True
     before, after = sizes(node.inputs[0]), sizes(node.outputs[0])
     if before is None or after is None:
-        return None
+        return False
     for i, size in enumerate(before):
-        if size == after[axis] and same_count(before[i + 1 :], after[axis + 1 :]):
-            return i
-    return None
+        for first in range(affine.axis + 1):
+            for end in range(affine.axis + 1, len(after) + 1):
+                axes = after[first:end]  # which this axis was split into
+                if same_count([size], axes) and same_count(before[i + 1 :], after[end:]):
+                    return affine.spread(axes, affine.axis - first, i)
+    return False
+
+
+def _cut(node: ir.Node, part: ir.Value, affine: Affine) -> bool:
+    """Go back past a Split: the other parts are multiplied by 1 and nothing is added to them."""
+    lengths = ints(node, "split", 1)
+    if lengths is None or part.shape is None:
+        return False
+    axis = node.attributes.get_int("axis", 0) % len(part.shape)
+    at = node.outputs.index(part)
+    return affine.embed(axis, sum(lengths), sum(lengths[:at]), lengths[at])
+
+
+def _picked(node: ir.Node, affine: Affine) -> bool:
+    """Go back past a Gather of one index, where all others take other indices."""
+    source, index = node.inputs[0], content(node.inputs[1])
+    if source is None or source.shape is None or source.is_graph_output() or affine.axis is not None:
+        return False
+    axis = node.attributes.get_int("axis", 0)
+    taken = []
+    for use in source.uses():
+        number = content(use.node.inputs[1]) if use.node.op_type == "Gather" and not use.idx else None
+        if use.node.domain or number is None or number.ndim or use.node.attributes.get_int("axis", 0) != axis:
+            return False
+        taken.append(int(number))
+    axis %= len(source.shape)
+    size = source.shape[axis]
+    if index is None or not isinstance(size, int) or len({i % size for i in taken}) < len(taken):
+        return False
+    return affine.embed(axis, size, int(index) % size, 1)
 
 
 def _biased(bias: ir.Value | None, source: ir.Value | None, affine: Affine, plan: Plan) -> bool:
