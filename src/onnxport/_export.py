@@ -193,12 +193,14 @@ def capture_only(model: Any, args: Any, kwargs: Mapping[str, Any] | None, chosen
 def _check_axes(program: Program, model: Any, args: Any, kwargs: Mapping[str, Any] | None, chosen: Options) -> None:
     """Keep dynamic axes of a trace live that became Python numbers; warn of those that can't be, or raise."""
     from .axes import sizes
-    from .capture import thaw
+    from .capture import settle_readings, thaw
 
-    dynamic = any(declared.axes for declared in program.inputs)
-    if program.front_end != "trace" or not dynamic or not chosen.check_axes:
+    if program.front_end != "trace":
         return
-    message = thaw(program, model, args, kwargs).message(sizes(program))
+    message = ""
+    if chosen.check_axes and any(declared.axes for declared in program.inputs):
+        message = thaw(program, model, args, kwargs).message(sizes(program))
+    settle_readings(program)
     if message and chosen.strict:
         raise OnnxExporterError(message)
     if message:

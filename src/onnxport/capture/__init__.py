@@ -100,4 +100,18 @@ def thaw(program: Program, model: Any, args: Any, kwargs: Mapping[str, Any] | No
     return liveness.thaw(program, sizes(program), Reruns(uncompiled(model), positional, named, axes, program.labels))
 
 
-__all__ = ["arguments_of", "capture", "thaw", "uncompiled"]
+def settle_readings(program: Program) -> None:
+    """Warn of ints that were taken out of tensors and are constants; take what was kept of them out of the program."""
+    from ..errors import warn
+    from .pitfalls import constant
+    from .readings import drop_unread
+
+    if program.readings:
+        drop_unread(program)
+        followed = {r.place for r in program.readings if r.followed}
+        for place, what in {r.place: r.what for r in program.readings if r.place not in followed}.items():
+            warn(constant(place, what))
+        program.readings.clear()
+
+
+__all__ = ["arguments_of", "capture", "settle_readings", "thaw", "uncompiled"]

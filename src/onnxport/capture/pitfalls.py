@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import os
 import sys
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from ..errors import OnnxExporterWarning
+from ..errors import warn
 from ..program.ir import Conversion
 from .graph import INNER, inputs_of
+from .readings import Readings
 
 _TAKES: dict[Callable[..., Any], str] = {
     torch.Tensor.item: "a Python number",
@@ -51,7 +51,9 @@ class Pitfalls:
 
     def __init__(self, is_argument: Callable[[Any], bool]) -> None:
         self.is_argument = is_argument
-        self.seen: set[str] = set()
+        self.seen: dict[str, str] = {}  # what is warned of, by line
+        self.lost = False  # whether values were taken that aren't among the readings
+        self.readings = Readings()
         self.conversions: dict[Conversion, None] = {}
 
     def watched(self) -> dict[Callable[..., Any], Callable[..., Any]]:
@@ -62,27 +64,29 @@ class Pitfalls:
         def watch(*args: Any, **kwargs: Any) -> Any:
             if torch._C._get_tracing_state() and not sys._getframe(2).f_code.co_filename.startswith(_LAYERS):
                 tensors = [x for x in args if isinstance(x, torch.Tensor)]  # `equal` takes the values of two
-                self._note(function, what, next(filter(self._is_live, tensors), args[0]))
+                tensor = next(filter(self._is_live, tensors), None)
+                place = _place()
+                if tensor is not None and function is not torch.Tensor.__len__:
+                    result = function(*args, **kwargs)
+                    self.lost |= not self.readings.take(function, tensor, result, place, what)
+                    self.seen.setdefault(place, what)
+                    return result
+                self._note(function, what, args[0], place)
             return function(*args, **kwargs)
 
         return watch
 
-    def _note(self, function: Callable[..., Any], what: str, tensor: torch.Tensor) -> None:
-        place = _place()
-        if function is torch.Tensor.__len__:
-            self.conversions[Conversion(place, what)] = None
-        elif not self._is_live(tensor):
-            decides = function is torch.Tensor.__bool__
-            self.conversions[Conversion(place, what, decides, _threshold(tensor) if decides else None)] = None
-        elif place not in self.seen:
-            self.seen.add(place)
-            warnings.warn(
-                f"{place} takes the value of a tensor as {what}: in the exported model it is a constant, that of the "
-                "example. Compute with tensors (torch.where for an `if`), or script that part of the model "
-                "(torch.jit.script), which keeps its ifs and loops",
-                OnnxExporterWarning,
-                stacklevel=2,
-            )
+    def _note(self, function: Callable[..., Any], what: str, tensor: torch.Tensor, place: str) -> None:
+        """Note what may be taken of a size."""
+        decides = function is torch.Tensor.__bool__
+        self.conversions[Conversion(place, what, decides, _threshold(tensor) if decides else None)] = None
+
+    def warn(self) -> None:
+        """Warn of what is a constant for sure; of readings it is found out."""
+        read = {reading.place for _, reading in self.readings.made}
+        for place, what in self.seen.items():
+            if place not in read:
+                warn(constant(place, what))
 
     def _is_live(self, tensor: torch.Tensor) -> bool:
         """Whether a tensor depends on the content of an argument, not on sizes and constants alone."""
@@ -102,6 +106,15 @@ class Pitfalls:
             elif kind not in ("aten::size", "aten::numel", "prim::shape", "prim::Constant"):
                 pending.extend(inputs_of(node))
         return bool(pending)
+
+
+def constant(place: str, what: str) -> str:
+    """What is said of a value that was taken out of the trace."""
+    return (
+        f"{place} takes the value of a tensor as {what}: in the exported model it is a constant, that of the "
+        "example. Compute with tensors (torch.where for an `if`), or script that part of the model "
+        "(torch.jit.script), which keeps its ifs and loops"
+    )
 
 
 def _threshold(condition: torch.Tensor) -> int | None:

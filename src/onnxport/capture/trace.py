@@ -18,6 +18,7 @@ from . import bools, enclosed
 from .compiled import compiling_nothing, refused
 from .constants import Constants
 from .encoders import padded_with_zeros
+from .function_outputs import outputs_in_order
 from .graph import GraphReader
 from .inputs import flatten, flatten_outputs
 from .kept import Kept
@@ -69,19 +70,21 @@ def record(
     strings: list[str] = []
 
     def run(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        pitfalls.readings.clear()
         positional, keywords = arguments.rebuild(tensors[: len(leaves)])
         outputs = flatten_outputs(model(*positional, **keywords))
         output_names[:], strings[:] = outputs.names, outputs.strings
-        return tuple(outputs.leaves)
+        return (*outputs.leaves, *pitfalls.readings.tensors())
 
     weights = list(named.items())
     parts = Parts(model)
     pitfalls, constants, kept = _pitfalls(len(leaves), parts), Constants(), Kept()
-    watched = {**constants.watched(), **kept.watched(), **(pitfalls.watched() if resize is None else {})}
+    watched = {**constants.watched(), **kept.watched(), **pitfalls.watched()}
     mode = TracingMode(watched, constants.keep)
     with (
         torch.no_grad(),
         tracer_flags(),
+        outputs_in_order(),
         compiling_nothing(model),
         _module_scopes(model, parts),
         _quiet(),
@@ -91,6 +94,7 @@ def record(
     ):
         graph, inputs = _record(run, leaves, [tensor for _, tensor in weights], model, parts, constants, pitfalls)
     if resize is None:
+        pitfalls.warn()
         constants.warn(_named_modules(model))
         for text in strings:
             warn(f"the model returns the string {text!r}, which is not among the outputs of the exported model")
@@ -109,7 +113,8 @@ def record(
         program = _program(graph, model, arguments.names, inputs, weights, output_names, parts)
         program.arguments = arguments.parameters
         program.conversions = list(pitfalls.conversions)
-        program.reads_values = bool(pitfalls.seen)
+        program.reads_values = pitfalls.lost
+        pitfalls.readings.settle(program)
         program.keeps_sizes = not (calls_scripts or pitfalls.conversions or pitfalls.seen) and kept.all_sizes(
             mode.called, program
         )

@@ -64,6 +64,8 @@ def number_functions() -> Iterator[None]:
         "__trunc__": whole(torch.trunc, math.trunc),
         "__round__": whole(torch.round, round),
         "__divmod__": lambda self, other: (self // other, self % other),
+        "is_integer": lambda self: bool(self == self.trunc()) if self.is_floating_point() else True,
+        "bit_length": lambda self: int(self).bit_length(),
     }
     added = [name for name in methods if not hasattr(torch.Tensor, name)]
     for name in added:

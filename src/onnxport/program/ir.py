@@ -183,7 +183,8 @@ class Program:
     labels: Labels = field(default_factory=Labels)  # what is known of the sizes of dynamic axes
     arguments: list[str] = field(default_factory=list)  # of the model, in order; tensors among them are `inputs`
     conversions: list[Conversion] | None = None  # of sizes to Python numbers; None if nobody looked
-    reads_values: bool = False  # whether values of the inputs became Python numbers
+    reads_values: bool = False  # whether values of the inputs became Python numbers that aren't among `readings`
+    readings: list[Reading] = field(default_factory=list)  # ints that the model took out of tensors
     keeps_sizes: bool = False  # whether it is known that no size did, in any way
     keep_alive: Any = None  # what torch recorded, which lazily read types and locations refer to
     owner: Any = None  # the scripted model, which the types in what was recorded belong to
@@ -197,6 +198,17 @@ class Conversion:
     what: str  # "a Python int"
     decides: bool = False  # as a bool: which operations run may hang on it
     threshold: int | None = None  # what it was compared with
+
+
+@dataclass(slots=True)
+class Reading:
+    """Values of the inputs that became Python ints while the model ran."""
+
+    value: Value | None  # the tensor, as it was then
+    content: int | list[int]
+    place: str  # "model.py:41"
+    what: str  # "a Python int"
+    followed: bool = False  # whether what is made of the ints follows the tensor
 
 
 @dataclass(slots=True)

@@ -70,16 +70,21 @@ def _thaw(program: Program, sizes: Sizes, reruns: Reruns) -> tuple[Report, list[
         crossed = trials.first(trial_sizes.crossing(sizes))
     else:
         crossed = None
-    if grown is None and crossed is None:
-        return Report(tuple(sizes) if trials.failure else (), failure=trials.failure), [], None
+    read = trials.with_other_values() if program.readings else []
     first = grown or crossed
-    alone, stuck = trials.others(first.sizes) if first else ([], ())
-    made = [trial for trial in (grown, crossed, *map(trials.at, alone)) if trial is not None]
+    if first is None and not read:
+        return Report(tuple(sizes) if trials.failure else (), failure=trials.failure), [], None
+    alone, stuck = trials.others(first.sizes) if first else ([], tuple(sizes) if trials.failure else ())
+    made = [trial for trial in (grown, crossed, *map(trials.at, alone), *read) if trial is not None]
     different = [trial for trial in made if not trial.same]
     if not different:
         return Report(stuck, failure=trials.failure), [], None
     only_ifs = (
-        different[0] is crossed and grown is not None and all(c.decides for c in conversions) and bool(conversions)
+        different[0] is crossed
+        and all(trial.same for trial in read)
+        and grown is not None
+        and all(c.decides for c in conversions)
+        and bool(conversions)
     )
     if only_ifs and trials.agree(trial_sizes.around(sizes, conversions)):
         return Report(stuck, failure=trials.failure), [], None
@@ -90,6 +95,8 @@ def _thaw(program: Program, sizes: Sizes, reruns: Reruns) -> tuple[Report, list[
     thawing = Thawing(program, sizes, trials, made)
     frozen = thawing.run()
     small = listed(different[0].sizes) if only_ifs else thawing.small
+    for reading in program.readings if frozen else ():
+        reading.followed = False
     report = Report(stuck, (), tuple(frozen), tuple(conversions), small, trials.failure)
     others = [trial for trial in made if not trial.same] if thawing.breaks or thawing.few else []
     return report, others[:_ELSEWHERE], different[0]

@@ -74,7 +74,7 @@ def compare(a: Program, b: Program) -> tuple[dict[Any, Difference], Difference |
     """Operands that differ, the first node from which on the programs are different ones, and its number."""
     comparison = _Comparison()
     broken = None
-    for site, other in zip(_sites(a), _sites(b)):
+    for site, other in zip(sites(a), sites(b)):
         broken = comparison.node(site, other.node)
         if broken is not None:
             break
@@ -86,7 +86,7 @@ def compare(a: Program, b: Program) -> tuple[dict[Any, Difference], Difference |
     return comparison.found, broken, 1 << 62 if broken is None else broken.site.number
 
 
-def _sites(program: Program) -> Iterator[Site]:
+def sites(program: Program) -> Iterator[Site]:
     """All nodes in order, and at the end of each block one that stands for what it returns."""
     number = 0
 

@@ -13,6 +13,7 @@ from ..compiled import compiling_nothing
 from ..inputs import flatten, flatten_outputs
 from ..trace import Recording, copies, record, unchanged
 from ..weights import named_weights
+from .values import Other
 
 _LOG = logging.getLogger("onnxport")
 
@@ -37,18 +38,32 @@ class Reruns:
         self.model, self.args, self.kwargs, self.axes, self.labels = model, args, kwargs, axes, labels
         self._functions: dict[int, tuple[Any, Callable[..., Any]]] = {}
         self._traces: dict[Any, Recording | Exception] = {}
+        self._lengths = False  # whether ints that are the size of an axis in the example follow it
 
-    def trace(self, sizes: Sizes, other_values: bool = False) -> Recording | Exception:
-        """The recording of a run; one for each choice of sizes."""
+    def trace(self, sizes: Sizes, values: Other | None = None) -> Recording | Exception:
+        """The recording of a run; one for each choice of sizes, and of other values (see `values`)."""
 
         def resize(leaves: list[torch.Tensor]) -> list[torch.Tensor]:
             resized = self._resized(leaves, sizes)
-            return list(map(_with_other_values, resized)) if other_values else resized
+            return resized if values is None else values.of(resized)
 
-        key = (other_values, *sorted(sizes.items()))
+        key = (values, *sorted(sizes.items()))
         if key not in self._traces:
-            self._traces[key] = _tried(lambda: record(self.model, self.args, self.kwargs, resize), sizes)
+            self._traces[key] = self._following(
+                lambda: _tried(lambda: record(self.model, self.args, self.kwargs, resize), sizes)
+            )
         return self._traces[key]
+
+    def _following(self, attempt: Callable[[], T | Exception]) -> T | Exception:
+        """The attempt; with lengths that follow the sizes, if the model wants it so: then in all further runs."""
+        result = attempt()
+        if isinstance(result, Exception) and not self._lengths:
+            self._lengths = True
+            again = attempt()
+            if not isinstance(again, Exception):
+                return again
+            self._lengths = False
+        return result
 
     def run(self, sizes: Sizes) -> list[torch.Tensor] | Exception:
         """What the model gives, in a fraction of the time of a trace."""
@@ -59,7 +74,7 @@ class Reruns:
                 positional, named = arguments.rebuild(tuple(copies(self._resized(arguments.leaves, sizes))))
                 return flatten_outputs(self.model(*positional, **named)).leaves
 
-        return _tried(call, sizes)
+        return self._following(lambda: _tried(call, sizes))
 
     def replay(self, graph: Any, sizes: Sizes) -> list[torch.Tensor] | Exception:
         """What the graph of a recording gives on the tensors of such a run."""
@@ -77,7 +92,15 @@ class Reruns:
 
     def _resized(self, leaves: list[torch.Tensor], sizes: Sizes) -> list[torch.Tensor]:
         wanted = [{axis: self.labels.size(label, sizes) for axis, label in axes.items()} for axes in self.axes]
-        return [_resized(leaf, of_leaf) for leaf, of_leaf in zip(leaves, wanted)]
+        resized = [_resized(leaf, of_leaf) for leaf, of_leaf in zip(leaves, wanted)]
+        if not self._lengths:
+            return resized
+        grown = {
+            leaf.shape[axis]: size - leaf.shape[axis]
+            for leaf, of_leaf in zip(leaves, wanted)
+            for axis, size in of_leaf.items()
+        }
+        return [_grown(leaf, grown) for leaf in resized]
 
 
 def _tried(make: Callable[[], T], sizes: Sizes) -> T | Exception:
@@ -101,7 +124,8 @@ def _resized(tensor: torch.Tensor, sizes: Mapping[int, int]) -> torch.Tensor:
     return tensor
 
 
-def _with_other_values(tensor: torch.Tensor) -> torch.Tensor:
-    """The first half of the values twice: what is counted among them is another number, and all stay in range."""
-    flat, count = tensor.reshape(-1), tensor.numel()
-    return torch.cat([flat[: (count + 1) // 2], flat[: count // 2]]).reshape(tensor.shape)
+def _grown(tensor: torch.Tensor, grown: Mapping[int, int]) -> torch.Tensor:
+    """Lengths, of which the largest is the size of an axis, as much longer as that is."""
+    if tensor.dim() > 1 or tensor.dtype not in (torch.int64, torch.int32) or not tensor.numel():
+        return tensor
+    return (tensor + grown.get(int(tensor.max()), 0)).clamp(min=0 if int(tensor.min()) < 1 else 1)

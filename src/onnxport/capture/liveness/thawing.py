@@ -14,11 +14,12 @@ import torch
 from ...program import Location, Node, Program, Value
 from ...program.ir import Block
 from . import trial_sizes
-from .comparison import Difference, Site, compare
+from .comparison import Difference, Site, compare, sites
 from .expressions import Expression, candidates, integer, separating_size
 from .report import Frozen, listed
 from .trial_sizes import Sizes
 from .trials import Trial, Trials
+from .values import ORDER, computed, is_reading, last_before, numbers
 
 # Traces at further sizes that are made to tell expressions apart.
 _TRIALS = 6
@@ -36,9 +37,13 @@ class Thawing:
     def __init__(self, program: Program, sizes: Sizes, trials: Trials, made: list[Trial]) -> None:
         self.program, self.sizes, self.trials = program, sizes, trials
         self.seen: list[tuple[Mapping[str, int], dict[Any, Difference], int]] = []
-        self.breaks: list[tuple[Sizes, Difference]] = []
-        self.differences: dict[Any, tuple[Sizes, Difference]] = {}
-        self.few: list[tuple[Sizes, Difference]] = []
+        self.breaks: list[tuple[str, Difference]] = []  # and where
+        self.differences: dict[Any, tuple[str, Difference]] = {}
+        self.few: list[tuple[str, Difference]] = []
+        self._read = numbers(program)
+        self._numbers = (
+            {value: site.number for site in sites(program) for value in site.node.outputs} if self._read else {}
+        )
         self.small = ""
         longer = self._roll([trial for trial in made if not trial.same])
         for trial in [*made, *longer]:
@@ -76,45 +81,52 @@ class Thawing:
         return all(trial.sizes[label] <= size for label, size in self.sizes.items())
 
     def _look(self, trial: Trial) -> None:
+        sizes = {**trial.sizes, **(numbers(trial.read()) if self.program.readings else {})}
         if trial.same:  # says of each constant that it is the same there, too
-            self.seen.append((trial.sizes, {}, _ALL))
+            self.seen.append((sizes, {}, _ALL))
             return
         found, broken, comparable = compare(self.program, trial.read())
         odd = broken or next((d for d in found.values() if integer(d.mine) is None or integer(d.theirs) is None), None)
         if odd is not None and self.trials.rolls and self._is_smaller(trial):
-            self.few.append((trial.sizes, odd))  # too few iterations to be seen as a loop
+            self.few.append((trial.where, odd))  # too few iterations to be seen as a loop
             return
-        self.seen.append((trial.sizes, found, comparable))
+        self.seen.append((sizes, found, comparable))
         if broken is not None:
-            self.breaks.append((trial.sizes, broken))
+            self.breaks.append((trial.where, broken))
         for path, difference in found.items():
-            self.differences.setdefault(path, (trial.sizes, difference))
+            self.differences.setdefault(path, (trial.where, difference))
 
     def run(self) -> list[Frozen]:
         self._separate()
         settled = not self.program.reads_values or self._look_at_other_values()
-        made: list[tuple[Block, Node, Node]] = []
+        made: list[tuple[Block, Node, list[Node]]] = []
         frozen = []
         for path, (at, difference) in self.differences.items():
-            options = self._options(path) if settled and self._is_before_breaks(difference) else []
+            options = self._options(path) if settled else []
+            if not self._is_before_breaks(difference):
+                options = [option for option in options if is_reading(option.label)]
             if len(options) == 1 and (options[0].confirmed or self._saw_all_sizes(options[0].label)):
-                _replace(difference, options[0], made)
+                self._replace(difference, options[0], made)
                 frozen += self._too_short(difference, options[0])
             else:
                 frozen.append(_frozen(difference, at))
         if self.few and not frozen:
-            self.small = self.small or listed(self.few[0][0])
+            self.small = self.small or self.few[0][0]
         frozen += [_frozen(broken, at) for at, broken in [*self.breaks, *self.few][:1]]
         for block, node, new in made:
-            block.nodes.insert(block.nodes.index(node), new)
+            before = block.nodes.index(node) if node in block.nodes else len(block.nodes)  # the block's return
+            block.nodes[before:before] = new
         return frozen
 
     def _saw_all_sizes(self, label: str) -> bool:
         """Whether no size is left at which an expression could be another one."""
-        return self.program.labels.count(label) == len({self.sizes[label], *(at[label] for at, _, _ in self.seen)})
+        seen = {self.sizes[label], *(at[label] for at, _, _ in self.seen)} if label in self.sizes else ()
+        return self.program.labels.count(label) == len(seen)
 
     def _too_short(self, difference: Difference, expression: Expression) -> list[Frozen]:
         """A loop whose first and last iterations stay outside runs these at sizes that have none."""
+        if expression.label not in self.sizes:
+            return []
         least = self.trials.allowed({**self.sizes, expression.label: 1})
         shortest = least[expression.label]
         if difference.site.node.op != "prim::Loop" or expression.at(shortest) >= 0 or not self.trials.runs(least):
@@ -128,7 +140,7 @@ class Thawing:
     def _options(self, path: Any) -> list[Expression]:
         """Expressions that give the constant at all sizes seen, one of each that are equal."""
         difference = self.differences[path][1]
-        if _is_no_size(difference):
+        if _is_no_size(difference) or not (self._read or self._is_before_breaks(difference)):
             return []
         observed: list[tuple[Sizes, int]] = []
         mine = integer(difference.mine)
@@ -142,7 +154,17 @@ class Thawing:
             observed.append((sizes, value))
         if mine is None:
             return []
-        return candidates([(self.sizes, mine), *observed])
+        known = set.intersection(set(self.sizes) | set(self._read), *(set(sizes) for sizes, _ in observed))
+        if self.trials.rolls:  # loops have copies of their own
+            known &= set(self.sizes)
+        every = [({**self.sizes, **self._read}, mine), *observed]
+        fitting = candidates([({label: at[label] for label in sorted(known)}, value) for at, value in every])
+        read = [e for e in fitting if is_reading(e.label)]
+        if len(read) == 1 and len(fitting) > 1 and not self._is_free(read[0].label):
+            fitting = read  # the model runs only where the size is what was read
+        if read and len(read) == len(fitting):
+            return last_before(self.program, read, difference.site.number, self._numbers)
+        return fitting
 
     def _separate(self) -> None:
         """Trace at further sizes until each constant has one expression, or none."""
@@ -161,12 +183,17 @@ class Thawing:
 
     def _look_at_other_values(self) -> bool:
         """See which constants come from the values of the inputs: a number of them may go with a size by chance."""
-        trial = self.trials.at(dict(self.sizes), other_values=True)
+        trial = self.trials.at(dict(self.sizes), ORDER)
         if trial is None:
             return False
         found, _, comparable = compare(self.program, trial.read())
-        self.seen.append((trial.sizes, found, comparable))
+        self.seen.append(({**trial.sizes, **numbers(trial.read())}, found, comparable))
         return True
+
+    def _is_free(self, label: str) -> bool:
+        """Whether the model ran where another number was read at the example's sizes."""
+        alike = (at for at, _, _ in self.seen if all(at[name] == size for name, size in self.sizes.items()))
+        return any(at.get(label) != self._read[label] for at in alike)
 
     def _at_separating_size(self, groups: list[list[Expression]]) -> Trial | None:
         outside = self.program.labels.outside
@@ -191,6 +218,28 @@ class Thawing:
                 refused[label].add(size)
         return None
 
+    def _replace(
+        self, difference: Difference, expression: Expression, made: list[tuple[Block, Node, list[Node]]]
+    ) -> None:
+        """Put the expression in place of the constant; in place of a tensor, a tensor made of it."""
+        site, path = difference.site, difference.path
+        new: Any = expression.size() if expression.label in self.sizes else None
+        nodes: list[Node] = []
+        if new is None:
+            nodes, new = computed(self.program, expression, site.node)
+        if isinstance(difference.mine, torch.Tensor):
+            value = Value(f"{expression.label}_{len(made)}", "Tensor")
+            nodes.append(Node("prim::NumToTensor", [new], [value], scope=site.node.scope, location=site.node.location))
+            new = value
+        if nodes:
+            made.append((site.block, site.node, nodes))
+        if len(path) > 1:
+            site.node.inputs[path[0]] = _copied(site.node.inputs[path[0]])
+        holder: Any = site.node.inputs
+        for index in path[:-1]:
+            holder = holder[index]
+        holder[path[-1]] = new
+
 
 def _is_no_size(difference: Difference) -> bool:
     """Whether the operand numbers an axis or an alternative, which no expression of a size should."""
@@ -203,29 +252,12 @@ def _is_open(options: list[Expression]) -> bool:
     return len(options) > 1 or (len(options) == 1 and not options[0].confirmed)
 
 
-def _replace(difference: Difference, expression: Expression, made: list[tuple[Block, Node, Node]]) -> None:
-    """Put the expression in place of the constant; in place of a tensor, a tensor made of it."""
-    site, path = difference.site, difference.path
-    new: Any = expression.size()
-    if isinstance(difference.mine, torch.Tensor):
-        value = Value(f"{expression.label}_{len(made)}", "Tensor")
-        node = Node("prim::NumToTensor", [new], [value], scope=site.node.scope, location=site.node.location)
-        made.append((site.block, site.node, node))
-        new = value
-    if len(path) > 1:
-        site.node.inputs[path[0]] = _copied(site.node.inputs[path[0]])
-    holder: Any = site.node.inputs
-    for index in path[:-1]:
-        holder = holder[index]
-    holder[path[-1]] = new
-
-
 def _copied(value: Any) -> Any:
     return [_copied(v) for v in value] if isinstance(value, list) else value
 
 
-def _frozen(difference: Difference, sizes: Sizes) -> Frozen:
-    return Frozen(_place(difference.site), f"{difference.what} at {listed(sizes)}", difference.is_loop)
+def _frozen(difference: Difference, where: str) -> Frozen:
+    return Frozen(_place(difference.site), f"{difference.what} at {where}", difference.is_loop)
 
 
 def _place(site: Site) -> Location:

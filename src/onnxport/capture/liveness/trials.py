@@ -14,6 +14,7 @@ from ..graph import INNER
 from .comparison import same_text
 from .report import listed
 from .trial_sizes import Sizes
+from .values import Other, are_told_apart, numbers, others
 
 # A model with very many dynamic axes is run at no more than so many choices of those that are changed, ...
 _GROUPS = 24
@@ -34,7 +35,7 @@ class Recording(Protocol):
 class Reruns(Protocol):
     """A model at other sizes; what it raises where it doesn't run at these."""
 
-    def trace(self, sizes: Sizes, other_values: bool = False) -> Recording | Exception: ...
+    def trace(self, sizes: Sizes, values: Other | None = None) -> Recording | Exception: ...
 
     def run(self, sizes: Sizes) -> list[torch.Tensor] | Exception: ...
 
@@ -48,6 +49,11 @@ class Trial:
     same: bool
     program: Program | None = None
     rolls: str = ""  # which loops are made of what repeats, the "inner" or "outer" ones
+    other_values: bool = False
+
+    @property
+    def where(self) -> str:
+        return "other values of the arguments" if self.other_values else listed(self.sizes)
 
     def read(self) -> Program:
         if self.program is None:
@@ -107,13 +113,26 @@ class Trials:
             for size in sorted(set(self.sizes.values()) - {self.sizes[group[0]], 0})[:3]:
                 yield {**self.sizes, group[0]: size}
 
-    def at(self, sizes: dict[str, int], *, other_values: bool = False) -> Trial | None:
+    def at(self, sizes: dict[str, int], values: Other | None = None) -> Trial | None:
+        """A trace at these sizes, and with other values; None if the model doesn't take them."""
         sizes = self.allowed(sizes)
-        recording = self.reruns.trace(sizes, other_values)
+        recording = self.reruns.trace(sizes, values)
         if isinstance(recording, Exception):
-            self.failure = self.failure or f"at {listed(sizes)}: {_raised(recording)}"
+            if values is None:
+                self.failure = self.failure or f"at {listed(sizes)}: {_raised(recording)}"
             return None
-        return Trial(sizes, recording, same_text(self.program.keep_alive, recording.graph), rolls=self.rolls)
+        same = same_text(self.program.keep_alive, recording.graph)
+        return Trial(sizes, recording, same, rolls=self.rolls, other_values=values is not None)
+
+    def with_other_values(self) -> list[Trial]:
+        """Traces at the example's sizes with other values, as far as the model takes them."""
+        made: list[Trial] = []
+        for values in others(self.program):
+            trial = self.at(dict(self.sizes), values)
+            made += [] if trial is None else [trial]
+            if are_told_apart([numbers(self.program), *(numbers(other.read()) for other in made)]):
+                break
+        return made
 
     def first(self, options: Iterator[dict[str, int]]) -> Trial | None:
         """At the first of these sizes at which the model runs."""
@@ -132,7 +151,7 @@ class Trials:
                 given = self.reruns.replay(self.program.keep_alive, sizes)
                 if (
                     isinstance(given, Exception)
-                    or len(given) != len(expected)
+                    or len(given) - len(self.program.readings) != len(expected)
                     or not all(map(_is_close, given, expected))
                 ):
                     return False

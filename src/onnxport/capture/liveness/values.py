@@ -1,0 +1,189 @@
+"""Constants that follow ints which the model took out of tensors, seen by traces with other values of the arguments."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from ...program import Node, Program, Value
+from ...program.ir import Reading
+from ...program.schema import parse
+from .expressions import Expression
+
+
+def _halves(tensor: torch.Tensor) -> torch.Tensor:
+    """The first half of the values twice: what is counted among them is another number, and all stay in range."""
+    flat, count = tensor.reshape(-1), tensor.numel()
+    return torch.cat([flat[: (count + 1) // 2], flat[: count // 2]]).reshape(tensor.shape)
+
+
+def _backwards(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.reshape(-1).flip(0).reshape(tensor.shape)
+
+
+def _turned(steps: int) -> Callable[[torch.Tensor], torch.Tensor]:
+    return lambda tensor: tensor.reshape(-1).roll(steps).reshape(tensor.shape)
+
+
+def _shifted(steps: int) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Moved along by some quarters, the values at the end repeated: what is in order stays so."""
+
+    def shifted(tensor: torch.Tensor) -> torch.Tensor:
+        count = tensor.numel()
+        index = torch.arange(count, device=tensor.device) + steps * (count // 4 + 1)
+        return tensor.reshape(-1)[index.clamp(0, count - 1)].reshape(tensor.shape)
+
+    return shifted
+
+
+Change = Callable[[torch.Tensor], torch.Tensor]
+# In another order all stay in range, and together.
+_ORDERS: tuple[Change, ...] = (_halves, _backwards, _shifted(1), _shifted(-1), _turned(1), _turned(-1))
+# These may lead out of what indices can be, where the model doesn't run.
+_INTS: tuple[Change, ...] = (lambda t: t * 2, lambda t: t + 1, lambda t: (t - 1).clamp(min=0))
+INT_TYPES = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+_ARGUMENTS = 6
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Other:
+    """Other values: of all arguments, or of one that holds ints."""
+
+    change: Change
+    argument: int | None = None
+
+    def of(self, leaves: list[torch.Tensor]) -> list[torch.Tensor]:
+        return [self.change(t) if self.argument in (None, i) and t.numel() else t for i, t in enumerate(leaves)]
+
+
+ORDER = Other(_halves)
+
+
+def others(program: Program) -> Iterator[Other]:
+    """Other values to try of the arguments."""
+    yield from map(Other, _ORDERS)
+    of_ints = [
+        i for i, given in enumerate(program.inputs)
+        if isinstance(given.example, torch.Tensor) and given.example.dtype in INT_TYPES
+    ]  # fmt: skip
+    for argument in of_ints[:_ARGUMENTS]:
+        for change in _INTS:
+            yield Other(change, argument)
+
+
+# Of so many ints, products are looked for.
+_FACTORS = 4
+
+
+def numbers(program: Program) -> dict[str, int]:
+    """What was read, under names that stand beside the labels of sizes: each element of a list, and its extremes;
+    and products of ints, as a count that begins at 0 makes them."""
+    found: dict[str, int] = {}
+    for index, reading in enumerate(program.readings):
+        found.update({f"read {index}{part}": number for part, (number, _) in _parts(reading).items()})
+    single = {label: number for label, number in found.items() if label[5:].isdigit()}
+    for first, second in itertools.permutations(list(single)[:_FACTORS], 2):
+        found[f"{first} + 1 by {second}"] = (single[first] + 1) * single[second]
+        found[f"{first} + 1 by {second} by {second}"] = (single[first] + 1) * single[second] ** 2
+        if first < second:
+            found[f"{first} by {second}"] = single[first] * single[second]
+    return found
+
+
+def _parts(reading: Reading) -> Mapping[str, tuple[int, tuple[Any, ...]]]:
+    """The numbers that a reading has, and the operator that takes each out of its tensor."""
+    content = reading.content
+    if isinstance(content, int):
+        return {"": (content, ())}
+    parts: dict[str, tuple[int, tuple[Any, ...]]] = {
+        f"[{i}]": (number, ("select", 0, i)) for i, number in enumerate(content)
+    }
+    if len(content) > 1:
+        parts |= {" max": (max(content), ("max",)), " min": (min(content), ("min",)), " sum": (sum(content), ("sum",))}
+    return parts
+
+
+def are_told_apart(seen: Sequence[Mapping[str, int]]) -> bool:
+    """Whether each number has been three others, so that a line through them is no coincidence."""
+    return all(len({read.get(label) for read in seen}) > 2 for label in seen[0] if " by " not in label)
+
+
+def is_reading(label: str) -> bool:
+    return label.startswith("read ")
+
+
+def last_before(
+    program: Program, found: list[Expression], number: int, numbers_of: Mapping[Value, int]
+) -> list[Expression]:
+    """Of expressions that no trace told apart, the one of what was read last before a node, as its line most likely did."""
+
+    def position(expression: Expression) -> list[int]:
+        reads = [_split(part.removesuffix(" + 1"))[0] for part in expression.label.split(" by ")]
+        values = [program.readings[index].value for index in reads]
+        return sorted((numbers_of.get(value, number) for value in values if value is not None), reverse=True)
+
+    before = [e for e in found if position(e)[0] < number]
+    return [max(before, key=position)] if before else []
+
+
+def computed(program: Program, expression: Expression, near: Node) -> tuple[list[Node], Value]:
+    """Nodes that compute the expression from the tensor that was read."""
+    made: list[Node] = []
+
+    def add(op: str, *operands: Any) -> Value:
+        schema = parse(_SCHEMAS[op])
+        value = Value(f"{expression.label}.{len(made)}", schema.returns[0].type)
+        made.append(
+            Node(schema.full_name, list(operands), [value], schema=schema, scope=near.scope, location=near.location)
+        )
+        return value
+
+    def read(label: str) -> Value:
+        index, part = _split(label)
+        reading = program.readings[index]
+        reading.followed = True
+        result: Any = reading.value
+        operator = _parts(reading)[part][1]
+        if operator:
+            result = add("reshape", result, [-1])
+            result = add(operator[0], result, *operator[1:], *([None] if operator[0] == "sum" else []))
+        return add("Int", result)
+
+    first, *factors = expression.label.split(" by ")
+    result = read(first.removesuffix(" + 1"))
+    if first.endswith(" + 1"):
+        result = add("add", result, 1)
+    for factor in factors:
+        result = add("mul", result, read(factor))
+    if expression.factor != 1:
+        result = add("mul", result, expression.factor)
+    if expression.offset:
+        result = add("add", result, expression.offset)
+    if expression.divisor != 1:
+        result = add("floordiv", result, expression.divisor)
+    if expression.multiple != 1:
+        result = add("mul", result, expression.multiple)
+    return made, result
+
+
+def _split(label: str) -> tuple[int, str]:
+    digits = label.removeprefix("read ")
+    index = len(digits) - len(digits.lstrip("0123456789"))
+    return int(digits[:index]), digits[index:]
+
+
+_SCHEMAS = {
+    "reshape": "aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)",
+    "select": "aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
+    "max": "aten::max(Tensor self) -> Tensor",
+    "min": "aten::min(Tensor self) -> Tensor",
+    "sum": "aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+    "Int": "aten::Int.Tensor(Tensor a) -> int",
+    "mul": "aten::mul.int(int a, int b) -> int",
+    "add": "aten::add.int(int a, int b) -> int",
+    "floordiv": "aten::floordiv.int(int a, int b) -> int",
+}
