@@ -176,6 +176,7 @@ MORE = [
         lambda a, b: torch.nextafter(a.bfloat16(), b.bfloat16()).float(),
         STARTS[:9, None],
         TOWARDS[None],
+        opset=13,
     ),
 ]
 
