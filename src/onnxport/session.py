@@ -39,9 +39,26 @@ class _Thread(threading.local):
 _thread = _Thread()
 
 
+# Modules whose code for exports computes something else than the code that it stands for: they aren't told of an export.
+# torch-geometric's `scatter` takes the greatest of the values and of 0, from times when ONNX had no better way.
+_WRONG_IN_EXPORT = frozenset({"torch_geometric.utils._scatter"})
+_CALLS_BETWEEN = 4
+
+
 def is_in_onnx_export() -> bool:
     """Whether this thread is in the middle of an export."""
-    return _thread.depth > 0
+    return _thread.depth > 0 and not _is_wrong_in_export(sys._getframe(1))
+
+
+def _is_wrong_in_export(frame: types.FrameType | None) -> bool:
+    """Whether the question comes, through a few calls, from code that goes wrong if it is told so."""
+    for _ in range(_CALLS_BETWEEN):
+        if frame is None:
+            return False
+        if frame.f_globals.get("__name__") in _WRONG_IN_EXPORT:
+            return True
+        frame = frame.f_back
+    return False
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import types
 
 import pytest
 import torch
@@ -61,6 +62,13 @@ class Asks(torch.nn.Module):
         thread.start()
         thread.join()
         return x + 1
+
+
+def test_code_that_goes_wrong_in_exports_is_not_told():
+    library = types.ModuleType("torch_geometric.utils._scatter")
+    exec("import torch\ndef scatter(x): return x.relu() if torch.onnx.is_in_onnx_export() else x.abs()", vars(library))
+    x = torch.tensor([-1.0, 2.0])
+    torch.testing.assert_close(onnxport.export(library.scatter, (x,))(x), x.abs())
 
 
 def test_is_in_onnx_export_only_during_an_export_and_per_thread():
