@@ -6,8 +6,9 @@ import onnx_ir as ir
 
 from .affine import fold_affine
 from .expand import drop_expands
-from .graph import by_type
+from .graph import Index, by_type
 from .pad import fold_pads
+from .parallel import merge_parallel
 from .rearrange import simplify_layout
 from .rms_norm import fuse_rms_norm
 from .slices import split_slices
@@ -20,6 +21,7 @@ def optimize(model: ir.Model) -> None:
     changed = [
         fold_affine(graph, index),
         fold_pads(index),
+        _merge_branches(graph, index),
         drop_expands(index),
         split_slices(graph, index),
         fuse_rms_norm(model),
@@ -27,6 +29,15 @@ def optimize(model: ir.Model) -> None:
     ]
     if any(changed):
         _drop_unused_initializers(graph)
+
+
+def _merge_branches(graph: ir.Graph, index: Index) -> bool:
+    """Merge parallel convolutions; what scales the merged one may let it merge with others."""
+    merged = False
+    while merge_parallel(graph, index):
+        merged = True
+        fold_affine(graph, index)
+    return merged
 
 
 def _drop_unused_initializers(graph: ir.Graph) -> None:

@@ -26,10 +26,23 @@ from dataclasses import dataclass, field
 import numpy as np
 import onnx_ir as ir
 
-from .graph import Array, Index, bypass, constant, content, in_order, ints, is_constant, only_use, same_count, sizes
+from .graph import (
+    Array,
+    Index,
+    bypass,
+    constant,
+    content,
+    in_order,
+    ints,
+    is_alone,
+    is_constant,
+    only_use,
+    same_count,
+    sizes,
+    store,
+)
 
 SUMS = frozenset({"Add", "BatchNormalization", "Conv", "Gemm", "MatMul", "Sub", "Sum"})
-LAZY = 1 << 20  # weights of more bytes are computed when they are written
 
 
 @dataclass(slots=True)
@@ -87,7 +100,7 @@ def fold_affine(graph: ir.Graph, index: Index) -> bool:
 
 
 def _fold(graph: ir.Graph, node: ir.Node) -> bool:
-    found = _normalized(node) if node.op_type == "BatchNormalization" else _arithmetic(node)
+    found = normalized(node) if node.op_type == "BatchNormalization" else _arithmetic(node)
     if found is None:
         return False
     source, affine = found
@@ -97,19 +110,19 @@ def _fold(graph: ir.Graph, node: ir.Node) -> bool:
     if not _into(source, affine, plan):
         return False
     if plan.bias is not None:
-        _add_bias(graph, *plan.bias)
+        add_bias(graph, *plan.bias)
         source = node.inputs[0] or source
     if not bypass(node, source):
         return False
     for value, compute in plan.contents:
-        _store(value, compute)
+        store(value, compute)
     return True
 
 
 # -- what a node does ---------------------------------------------------------------------------------
 
 
-def _normalized(node: ir.Node) -> tuple[ir.Value, Affine] | None:
+def normalized(node: ir.Node) -> tuple[ir.Value, Affine] | None:
     found = [content(value) for value in node.inputs[1:5]]
     if len(node.outputs) > 1 or node.inputs[0] is None or any(array is None for array in found):
         return None
@@ -117,7 +130,7 @@ def _normalized(node: ir.Node) -> tuple[ir.Value, Affine] | None:
     with np.errstate(all="ignore"):
         factor = scale / np.sqrt(variance + node.attributes.get_float("epsilon", 1e-5))
         rest = shift - mean * factor
-    return (node.inputs[0], Affine(factor, rest, 1)) if _finite(factor) and _finite(rest) else None
+    return (node.inputs[0], Affine(factor, rest, 1)) if is_finite(factor) and is_finite(rest) else None
 
 
 def _arithmetic(node: ir.Node) -> tuple[ir.Value, Affine] | None:
@@ -136,7 +149,7 @@ def _arithmetic(node: ir.Node) -> tuple[ir.Value, Affine] | None:
     number = np.asarray(content(second), dtype=np.float64).reshape(-1)
     with np.errstate(all="ignore"):
         number = 1 / number if node.op_type == "Div" else -number if node.op_type == "Sub" else number
-    if not _finite(number):
+    if not is_finite(number):
         return None
     axis = long[0] + len(dims) if long else None
     return first, Affine(number, None, axis) if node.op_type in ("Mul", "Div") else Affine(None, number, axis)
@@ -148,7 +161,7 @@ def _sums(value: ir.Value) -> bool:
     return not value.is_graph_output() and all(n.op_type in SUMS and not n.domain for n in users)
 
 
-def _finite(array: Array) -> bool:
+def is_finite(array: Array) -> bool:
     return bool(np.isfinite(array).all())
 
 
@@ -207,7 +220,8 @@ def _moved(node: ir.Node, affine: Affine) -> bool:
         for first in range(affine.axis + 1):
             for end in range(affine.axis + 1, len(after) + 1):
                 axes = after[first:end]  # which this axis was split into
-                if same_count([size], axes) and same_count(before[i + 1 :], after[end:]):
+                here = same_count(before[:i], after[:first]) or same_count(before[i + 1 :], after[end:])
+                if here and same_count([size], axes):
                     return affine.spread(axes, affine.axis - first, i)
     return False
 
@@ -243,7 +257,7 @@ def _picked(node: ir.Node, affine: Affine) -> bool:
 
 def _biased(bias: ir.Value | None, source: ir.Value | None, affine: Affine, plan: Plan) -> bool:
     """Scale and shift a bias; what it is added to then takes the scale alone."""
-    if bias is None or source is None or bias.shape is None or source.shape is None or not _alone(bias):
+    if bias is None or source is None or bias.shape is None or source.shape is None or not is_alone(bias):
         return False
     rank, own = len(source.shape), len(bias.shape)
     long = [i + rank - own for i, d in enumerate(bias.shape) if d != 1]
@@ -263,7 +277,7 @@ def _matrix(node: ir.Node, affine: Affine, plan: Plan) -> bool:
     weight, result = node.inputs[1], node.outputs[0]
     if weight is None or weight.shape is None or result.shape is None or len(weight.shape) != 2:
         return False
-    if affine.scale is None or not _alone(weight) or affine.axis not in (None, len(result.shape) - 1):
+    if affine.scale is None or not is_alone(weight) or affine.axis not in (None, len(result.shape) - 1):
         return False
     plan.contents.append((weight, _scaled(weight, affine.scale)))
     if affine.shift is not None:
@@ -280,10 +294,10 @@ def _weighted(node: ir.Node, affine: Affine, plan: Plan) -> bool:
         return False
     if node.attributes.get_float("beta", 1.0) != 1:
         return False
-    if bias is not None and (not _alone(bias) or bias.shape is None or len(bias.shape) > 1):
+    if bias is not None and (not is_alone(bias) or bias.shape is None or len(bias.shape) > 1):
         return False
     if affine.scale is not None:
-        if not _alone(weight):
+        if not is_alone(weight):
             return False
         outputs = 1 if node.op_type == "ConvTranspose" else 0
         if node.op_type == "Gemm":
@@ -304,11 +318,6 @@ def _weighted(node: ir.Node, affine: Affine, plan: Plan) -> bool:
     return True
 
 
-def _alone(value: ir.Value | None) -> bool:
-    """Whether a value is an initializer that nothing else uses."""
-    return value is not None and is_constant(value) and only_use(value) is not None
-
-
 def _scaled(weight: ir.Value, factor: Array) -> Callable[[], Array]:
     """Element by element in the weight's own type: a large one must not be held in double precision."""
     old = weight.const_value
@@ -324,22 +333,7 @@ def _scaled(weight: ir.Value, factor: Array) -> Callable[[], Array]:
 # -- changes ------------------------------------------------------------------------------------------
 
 
-def _store(value: ir.Value, compute: Callable[[], Array]) -> None:
-    assert value.type is not None and value.const_value is not None
-    dtype, name = value.type.dtype, value.name
-
-    def tensor() -> ir.TensorProtocol:
-        return ir.Tensor(np.ascontiguousarray(compute().astype(dtype.numpy())), dtype=dtype, name=name)
-
-    if value.const_value.nbytes > LAZY:
-        assert value.shape is not None
-        value.const_value = ir.LazyTensor(tensor, dtype, value.shape, name=name)
-    else:
-        value.const_value = tensor()
-        value.shape = ir.Shape(value.const_value.shape.numpy())  # a bias of one element may have become a vector
-
-
-def _add_bias(graph: ir.Graph, node: ir.Node, shift: Array) -> None:
+def add_bias(graph: ir.Graph, node: ir.Node, shift: Array) -> None:
     """Give a convolution or product a bias, named after its weight."""
     weight = node.inputs[1]
     assert weight is not None and weight.type is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,8 @@ import onnx_ir as ir
 
 Array = np.ndarray[Any, Any]
 Index = Mapping[str, Sequence[ir.Node]]
+
+LAZY = 1 << 20  # weights of more bytes are computed when they are written
 
 
 def by_type(graph: ir.Graph) -> Index:
@@ -41,6 +43,11 @@ def content(value: ir.Value | None) -> Array | None:
     if value is None or value.const_value is None or not is_constant(value):
         return None
     return value.const_value.numpy()
+
+
+def is_alone(value: ir.Value | None) -> bool:
+    """Whether a value is a constant that is used once."""
+    return value is not None and is_constant(value) and only_use(value) is not None
 
 
 def made_by(value: ir.Value | None, *op_types: str) -> ir.Node | None:
@@ -94,6 +101,22 @@ def constant(graph: ir.Graph, stem: str, array: Array) -> ir.Value:
     value = ir.Value(name=name, type=ir.TensorType(tensor.dtype), shape=ir.Shape(array.shape), const_value=tensor)
     graph.register_initializer(value)
     return value
+
+
+def store(value: ir.Value, compute: Callable[[], Array]) -> None:
+    """Give an initializer another content; a large one is computed when it is written."""
+    assert value.type is not None and value.const_value is not None
+    dtype, name = value.type.dtype, value.name
+
+    def tensor() -> ir.TensorProtocol:
+        return ir.Tensor(np.ascontiguousarray(compute().astype(dtype.numpy())), dtype=dtype, name=name)
+
+    if value.const_value.nbytes > LAZY:
+        assert value.shape is not None
+        value.const_value = ir.LazyTensor(tensor, dtype, value.shape, name=name)
+    else:
+        value.const_value = tensor()
+        value.shape = ir.Shape(value.const_value.shape.numpy())  # a bias of one element may have become a vector
 
 
 def bypass(node: ir.Node, source: ir.Value) -> bool:
