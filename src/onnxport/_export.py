@@ -95,7 +95,7 @@ def export(
         VerificationError: with `verify`, the model differs from PyTorch; no file is written.
     """
     from . import write
-    from .capture import uncompiled
+    from .capture import module_of, uncompiled
 
     chosen = _options.check(
         export_params=export_params,
@@ -121,6 +121,7 @@ def export(
     if verify:
         require_runtime()
     with _collector_paused(), logging_on() if chosen.verbose else contextlib.nullcontext():
+        model = module_of(model)
         lowered, skeleton = convert(model, args, kwargs, chosen)
         if chosen.verbose:
             print(text_of(lowered), end="")
@@ -244,6 +245,8 @@ def export_to_pretty_string(
         google_printer: True gives protobuf's debug text, False a compact one.
         add_node_names: whether the compact text has the names of nodes.
     """
+    from .capture import module_of
+
     if export_type is not None and getattr(export_type, "name", "") != "PROTOBUF_FILE":
         raise ValueError(f"export_type {export_type!r} is not supported: leave it out")
     chosen = _options.check(
@@ -262,7 +265,7 @@ def export_to_pretty_string(
         export_modules_as_functions=export_modules_as_functions,
     )
     with _collector_paused(), logging_on() if chosen.verbose else contextlib.nullcontext():
-        lowered, _ = convert(model, args, kwargs, chosen)
+        lowered, _ = convert(module_of(model), args, kwargs, chosen)
         if google_printer:
             from .write import to_proto
 

@@ -115,3 +115,40 @@ def test_scripts_and_exported_programs_in_each_mode(front_end, mode):
     model = front_end(nn.Linear(3, 4))
     with mode():
         onnxport.export(model, X).verify()
+
+
+class Coder(nn.Module):
+    """Two methods that are models of their own, and a forward of both."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.down, self.up = nn.Linear(3, 2), nn.Sequential(nn.Dropout(0.5), nn.Linear(2, 3))
+
+    def encode(self, image, scale=1.0):
+        return self.down(image) * (scale if not self.training else 100.0)
+
+    def decode(self, code):
+        return {"image": self.up(code)}
+
+    def forward(self, image):
+        raise AssertionError("not what is exported")
+
+
+def test_a_method_of_a_module():
+    coder = Coder()
+    coder.register_forward_pre_hook(lambda *_: pytest.fail("a hook of the whole module"))
+    encoder = onnxport.export(coder.encode, (X, 2.0), dynamic_axes={"image": {0: "n"}})
+    decoder = onnxport.export(coder.decode, (torch.randn(2, 2),), verify=True)
+    assert encoder.verify().ok
+    assert [x.name for x in encoder.model_proto.graph.initializer] == ["down.weight", "down.bias"]
+    assert [x.name for x in decoder.model_proto.graph.initializer] == ["up.1.weight", "up.1.bias"]
+    assert [x.name for x in decoder.model_proto.graph.output] == ["image"]
+    assert coder.training
+    assert coder.up.training
+
+
+def test_what_is_no_model_says_what_to_give():
+    with pytest.raises(TypeError, match="load_state_dict"):
+        onnxport.export(Coder().state_dict(), (X,))
+    with pytest.raises(TypeError, match=r"an instance of it, Coder\(...\)"):
+        onnxport.export(Coder, (X,))

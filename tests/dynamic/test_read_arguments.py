@@ -23,7 +23,9 @@ LIVE = {
     "padding": lambda x, n: F.conv1d(x[None], torch.ones(1, 3, 3), padding=n),
     "padding_of_planes": lambda x, n: F.conv2d(x[None, None], torch.ones(1, 1, 2, 2), padding=(1, n)),
     "groups": lambda x, n: F.conv1d(x[:1].repeat(n, 1)[None], torch.ones(1, 1, 2).repeat(n, 1, 1), groups=n),
-    "transposed_groups": lambda x, n: F.conv_transpose1d(x[:1].repeat(n, 1)[None], torch.ones(n, 1, 2), groups=n, stride=2),
+    "transposed_groups": lambda x, n: F.conv_transpose1d(
+        x[:1].repeat(n, 1)[None], torch.ones(n, 1, 2), groups=n, stride=2
+    ),
     "rows": lambda x, n: torch.stack([r * i for i, r in enumerate(x.T[:n])]),
     "pairs_of_rows": lambda x, n: torch.stack([a * b for a, b in zip(x.T[:n], x.T[1 : n + 1])]),
 }

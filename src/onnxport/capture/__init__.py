@@ -10,7 +10,7 @@ import torch
 
 from ..axes import sizes
 from ..program import Program
-from .compiled import uncompiled
+from .compiled import module_of, uncompiled
 from .trace import CompiledCall
 
 if TYPE_CHECKING:
@@ -37,9 +37,13 @@ def capture(model: Any, args: Any, kwargs: Mapping[str, Any] | None, options: Op
 
         return torchscript.read(model, positional, named, len(options.input_names))
     if not isinstance(model, torch.nn.Module) and not callable(model):
+        hint = "; of saved parameters, make the module and call load_state_dict" if isinstance(model, dict) else ""
         raise TypeError(
-            f"model must be an nn.Module, a scripted module or function, or an ExportedProgram, not {type(model).__name__}"
+            "model must be an nn.Module, a scripted module or function, or an ExportedProgram, not "
+            f"{type(model).__name__}{hint}"
         )
+    if isinstance(model, type) and issubclass(model, torch.nn.Module):
+        raise TypeError(f"model is the class {model.__name__}; give an instance of it, {model.__name__}(...)")
     try:
         return trace(model, positional, named)
     except CompiledCall as error:
@@ -114,4 +118,4 @@ def settle_readings(program: Program) -> None:
         program.readings.clear()
 
 
-__all__ = ["arguments_of", "capture", "settle_readings", "thaw", "uncompiled"]
+__all__ = ["arguments_of", "capture", "module_of", "settle_readings", "thaw", "uncompiled"]

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import copy
+import inspect
+import types
+from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +21,21 @@ def uncompiled(model: Any) -> Any:
     if isinstance(module, torch.nn.Module):
         return uncompiled(module)
     return getattr(model, "_torchdynamo_orig_callable", model)
+
+
+def module_of(model: Any) -> Any:
+    """A module for a method of one (`model.encode`), which is its forward; others as they are."""
+    owner = getattr(model, "__self__", None)
+    if (
+        not inspect.ismethod(model)
+        or not isinstance(owner, torch.nn.Module)
+        or isinstance(owner, torch.jit.ScriptModule)
+    ):
+        return model
+    module = copy.copy(owner)  # of the same parameters and parts, but in a mode of its own
+    module.__dict__ = {**owner.__dict__, "_forward_hooks": OrderedDict(), "_forward_pre_hooks": OrderedDict()}
+    module.forward = types.MethodType(model.__func__, module)
+    return module
 
 
 def refused(error: RuntimeError) -> str:
