@@ -178,3 +178,40 @@ def test_padded_weight_is_computed_at_export():
 
     found = operators(check(case("stft", spectrum, f32(2, 100), dynamic=NM), "trace", 16))
     assert found.count("Pad") == 1  # the signal's
+
+
+PICKS = [
+    case("only_one", lambda x: (x[:, 0].abs(), x[:, -1].unsqueeze(-1)), f32(2, 1, 3), dynamic={0: "n"}),
+    case("one_of_several", lambda x: x[:, 0], f32(2, 2, 3), dynamic={0: "n"}),
+    case("one_of_many", lambda x: x[:, 0], f32(2, 1, 3), dynamic={1: "n"}),
+    case("stacked_again", lambda x: torch.stack([x[..., 0], x[..., 0] * 2], -1), f32(2, 3, 1), dynamic={0: "n"}),
+]
+
+
+@cases(PICKS, opsets=OPSETS)
+def test_picks_of_one(case, frontend, opset):
+    found = operators(check(case, frontend, opset))
+    assert ("Gather" in found) == case.name.startswith("one_of")
+
+
+class Table(torch.nn.Module):
+    """A table of positions that is normed and projected anew at each call, as in DeBERTa."""
+
+    def __init__(self, dtype=torch.float32):
+        super().__init__()
+        self.table = torch.nn.Embedding(6, 8, dtype=dtype)
+        self.norm, self.linear = torch.nn.LayerNorm(8, dtype=dtype), torch.nn.Linear(8, 8, dtype=dtype)
+
+    def forward(self, x):
+        return x @ self.linear(self.norm(self.table.weight)[None]).transpose(1, 2)
+
+
+TABLES = [
+    case("float", Table(), f32(2, 3, 8), dynamic=NM),
+    case("double", Table(torch.float64), f64(2, 3, 8), dynamic=NM, atol=1e-12),
+]
+
+
+@cases(TABLES, opsets=(11, 17, LATEST))
+def test_normed_weights_are_computed_at_export(case, frontend, opset):
+    assert operators(check(case, frontend, opset)) == ["MatMul"]

@@ -391,6 +391,20 @@ def _norm(x: Array, given: Any = None, *, opset: int, axes: Any = None, keepdims
     return np.sqrt(squares)
 
 
+@_rule("LayerNormalization")
+def _layer_norm(
+    x: Array, scale: Array, shift: Array | None = None, *, opset: int, axis: int = -1, epsilon: float = 1e-5, **_: Any
+) -> Array | None:
+    if x.size == 0 or x.dtype not in (np.float32, np.float64):
+        return None
+    axes = tuple(range(axis % x.ndim, x.ndim))
+    wide = x.astype(np.float64)
+    centred = wide - wide.mean(axes, keepdims=True)
+    result = centred / np.sqrt(np.square(centred).mean(axes, keepdims=True) + np.float32(epsilon)) * scale
+    normed: Array = (result if shift is None else result + shift).astype(x.dtype)
+    return normed
+
+
 @_rule("MatMul")
 def _matmul(a: Array, b: Array, opset: int) -> Array | None:
     return np.matmul(a, b) if a.size * b.shape[-1] < 1 << 22 else None

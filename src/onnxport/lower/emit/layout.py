@@ -145,6 +145,8 @@ class LayoutWords(ChainWords):
     def gather(self, x: Tensor, indices: Tensor | int, axis: int) -> Tensor:
         """Entries of x along an axis; a Python int drops the axis."""
         if isinstance(indices, int):
+            if indices in (0, -1) and x.dims is not None and x.dims[axis] == 1:
+                return self.squeeze(x, [axis])
             indices = self.const(indices, torch.int64)
         result = self.op("Gather", x, indices, axis=axis)
         return result
