@@ -1,4 +1,4 @@
-"""Imports run one way: errors, dtypes, dims <- program <- capture; program <- lower <- ops, compat; passes, write stand alone."""
+"""Imports run one way: errors, dtypes, dims <- program <- capture; program <- lower <- ops, compat; passes know sizes, write stands alone."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ALLOWED = {
     "lower": {*BASE, "axes", "options", "program"},
     "ops": {*BASE, "lower", "program"},
     "compat": {*BASE, "options", "program", "capture.types", "lower", "ops", "session"},
-    "passes": set(),
+    "passes": {"dims"},
     "write": set(),
     "printer": set(),
     "session": {"options"},
