@@ -135,8 +135,8 @@ class _TorchIsTold(abc.MetaPathFinder):
                 function.__code__ = _asks_both.__code__
 
     def torch_says(self) -> bool:
-        """What torch's function would have said."""
-        if self.original is None:
+        """What torch's function would have said; the tracer has set its flag."""
+        if self.original is None or _is_wrong_in_export(sys._getframe(1)):
             return False
         function, code = self.original
         return bool(types.FunctionType(code, function.__globals__)())
@@ -194,7 +194,8 @@ def select_model_mode_for_export(model: Any, mode: Any) -> Iterator[None]:
         return
     before = [(module, module.training) for module in model.modules() if hasattr(module, "training")]
     try:
-        model.train(chosen is TrainingMode.TRAINING)
+        with contextlib.suppress(NotImplementedError):  # the module of an ExportedProgram, which has one mode only
+            model.train(chosen is TrainingMode.TRAINING)
         yield
     finally:
         for module, training in before:

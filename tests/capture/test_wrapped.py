@@ -152,3 +152,12 @@ def test_what_is_no_model_says_what_to_give():
         onnxport.export(Coder().state_dict(), (X,))
     with pytest.raises(TypeError, match=r"an instance of it, Coder\(...\)"):
         onnxport.export(Coder, (X,))
+
+
+@pytest.mark.parametrize("decomposed", [False, True])
+def test_the_module_of_an_exported_program(decomposed):
+    model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Dropout(0.5)).eval()
+    program = torch.export.export(model, (X,))
+    module = (program.run_decompositions() if decomposed else program).module()
+    result = onnxport.export(module, (X,), opset_version=17)
+    torch.testing.assert_close(result(X), model(X))

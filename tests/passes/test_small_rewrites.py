@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from tests.passes.rewriting import parsed, rewritten
+
+import onnxport
 
 
 def numbers(*shape, seed=0):
@@ -151,3 +154,17 @@ def test_slices_left(opset, kind):
     weights = {name: BOUNDS[name] for name in ("i0", "i3", "one", "end")}
     found = after(body, kind, "y z", weights, opset=opset, x=numbers(2, 8))
     assert found == ["Neg", "Relu", "Slice", "Slice"]
+
+
+def test_nodes_keep_names_of_their_own():
+    """onnxruntime refuses two nodes of one name."""
+
+    def pieces(x):
+        a, b = x.split([3, 5], 1)
+        y = x.exp()
+        return a * 2, b.relu(), y[:, :3].neg(), y[:, 3:].abs()
+
+    proto = onnxport.export(pieces, (torch.randn(2, 8),), opset_version=17, verify=True).model_proto
+    assert [node.op_type for node in proto.graph.node].count("Split") == 2
+    names = [node.name for node in proto.graph.node]
+    assert len(set(names)) == len(names)

@@ -107,7 +107,10 @@ def _convolve_by_windows(
 def _static_kernel(weight: Tensor) -> list[int]:
     kernel = _kernel_shape(weight)
     if kernel is None:
-        raise LoweringError("a kernel's size is known only at run time, which needs float32; cast the input to it")
+        raise LoweringError(
+            "a kernel's size is known only at run time, which needs float32 and a constant number of groups; cast the input, or "
+            "export for one batch size"
+        )
     return kernel
 
 

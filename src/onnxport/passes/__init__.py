@@ -29,6 +29,7 @@ def optimize(model: ir.Model) -> None:
     ]
     if any(changed):
         _drop_unused_initializers(graph)
+        _tell_apart(graph)
 
 
 def _merge_branches(graph: ir.Graph, index: Index) -> bool:
@@ -44,6 +45,20 @@ def _drop_unused_initializers(graph: ir.Graph) -> None:
     for name, value in list(graph.initializers.items()):
         if not value.uses() and not value.is_graph_output() and not value.is_graph_input():
             del graph.initializers[name]
+
+
+def _tell_apart(graph: ir.Graph) -> None:
+    """Name nodes anew that have the name of another: a rewrite calls what it makes after what was there."""
+    taken = {node.name for node in graph.all_nodes()}
+    seen: set[str | None] = set()
+    for node in graph.all_nodes():
+        if node.name and node.name in seen:
+            count = 1
+            while f"{node.name}_{count}" in taken:
+                count += 1
+            node.name = f"{node.name}_{count}"
+            taken.add(node.name)
+        seen.add(node.name)
 
 
 __all__ = ["optimize"]
