@@ -7,6 +7,7 @@ import onnx_ir as ir
 from .affine import fold_affine
 from .expand import drop_expands
 from .graph import Index, by_type
+from .mixing import mix_from_left
 from .pad import fold_pads
 from .parallel import merge_parallel
 from .rearrange import simplify_layout
@@ -22,6 +23,7 @@ def optimize(model: ir.Model) -> None:
         fold_affine(graph, index),
         fold_pads(index),
         _merge_branches(graph, index),
+        mix_from_left(index),
         drop_expands(index),
         split_slices(graph, index),
         fuse_rms_norm(model),
