@@ -1,4 +1,4 @@
-"""Imports run one way: errors, dtypes, dims <- program <- capture; program <- lower <- ops, compat; passes know sizes, write stands alone."""
+"""Imports run one way: errors, dtypes, dims <- program <- capture; program <- lower <- ops, compat; passes and write alone."""
 
 from __future__ import annotations
 
