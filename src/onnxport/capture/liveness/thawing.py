@@ -45,6 +45,7 @@ class Thawing:
             {value: site.number for site in sites(program) for value in site.node.outputs} if self._read else {}
         )
         self.small = ""
+        self._saw_other_values = any(trial.other_values for trial in made)
         longer = self._roll([trial for trial in made if not trial.same])
         for trial in [*made, *longer]:
             self._look(trial)
@@ -98,7 +99,7 @@ class Thawing:
 
     def run(self) -> list[Frozen]:
         self._separate()
-        settled = not self.program.reads_values or self._look_at_other_values()
+        settled = not self.program.reads_values or self._saw_other_values or self._look_at_other_values()
         made: list[tuple[Block, Node, list[Node]]] = []
         frozen = []
         for path, (at, difference) in self.differences.items():
@@ -149,6 +150,8 @@ class Thawing:
                 value = integer(found[path].theirs)
             else:
                 value = mine if difference.site.number < comparable else None
+                if value is None and self._read:  # says nothing of it
+                    continue
             if value is None:
                 return []
             observed.append((sizes, value))
