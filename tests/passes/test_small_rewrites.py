@@ -156,6 +156,24 @@ def test_slices_left(opset, kind):
     assert found == ["Neg", "Relu", "Slice", "Slice"]
 
 
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("a = Slice(x, i3, end, one) y = Slice(a, i0, one, i0)", 1),
+        ("a = Slice(x, i3, end, last) y = Slice(a, i0, one, i0, one)", 1),
+        ("a = Slice(x, i0, i8, one, two) y = Slice(a, last, end, i0)", 1),
+        ("a = Slice(x, i3, end, one) y = Slice(a, i0, i3, one)", 2),
+        ("a = Slice(x, i3, end, one) y = Slice(a, i0, i3, last)", 2),
+        ("a = Slice(x, i0, end) y = Slice(a, i0, one, one)", 2),
+        ("a = Slice(x, i3, end, one) b = Slice(a, i0, one, i0) c = ReduceSum(a) y = Add(b, c)", 2),
+    ],
+)
+@pytest.mark.parametrize("kind", ["float[2,8] x", "float[n,m] x"])
+def test_slices_in_a_row(body, expected, kind):
+    used = {name: array for name, array in BOUNDS.items() if name in body.replace(",", " ").replace(")", " ").split()}
+    assert after(body, kind, "y", used, x=numbers(2, 8)).count("Slice") == expected
+
+
 def test_nodes_keep_names_of_their_own():
     """onnxruntime refuses two nodes of one name."""
 

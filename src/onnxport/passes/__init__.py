@@ -12,7 +12,7 @@ from .pad import fold_pads
 from .parallel import merge_parallel
 from .rearrange import simplify_layout
 from .rms_norm import fuse_rms_norm
-from .slices import split_slices
+from .slices import merge_slices, split_slices
 
 
 def optimize(model: ir.Model) -> None:
@@ -26,6 +26,7 @@ def optimize(model: ir.Model) -> None:
         mix_from_left(index),
         drop_expands(index),
         split_slices(graph, index),
+        merge_slices(graph, index),
         fuse_rms_norm(model),
         simplify_layout(model),
     ]

@@ -1,12 +1,17 @@
-"""Slices that cut a tensor to pieces along an axis become one Split.
+"""Slices that cut a tensor to pieces along an axis become one Split, those one after the other along other axes one Slice.
 
 Before:  a = Slice(x, 0, 32);  b = Slice(x, 32, end)        along an axis of size 64
 After:   a, b = Split(x, [32, 32])
 
-Rules:
+Before:  y = Slice(Slice(x, 0, 5, axes=1), 0, 7, axes=2)
+After:   y = Slice(x, [0, 0], [5, 7], axes=[1, 2])
+
+Rules of the first, from opset 13 on, where the lengths are an input:
 1. The slices go along one axis each, of a size known at export, in steps of 1.
 2. Side by side they are the whole axis, and none of them is empty. The same tensor may have other users.
-From opset 13 on, where the lengths are an input.
+Rules of the second, from opset 10 on:
+1. All bounds are constants, and no axis is cut twice.
+2. Nothing else uses what is between.
 """
 
 from __future__ import annotations
@@ -16,7 +21,7 @@ from collections import defaultdict
 import numpy as np
 import onnx_ir as ir
 
-from .graph import Index, constant, content, in_order
+from .graph import Index, constant, content, in_order, made_by, only_use, sweep
 
 Piece = tuple[int, int, int, ir.Node]  # start, end, place among all slices, and the Slice
 
@@ -38,6 +43,43 @@ def split_slices(graph: ir.Graph, index: Index) -> bool:
             _replace(graph, value, axis, chosen)
             changed = True
     return changed
+
+
+def merge_slices(graph: ir.Graph, index: Index) -> bool:
+    """Rewrite in place; whether anything was."""
+    changed = [_merge(graph, node) for node in in_order(index, ["Slice"])]
+    return any(changed)
+
+
+def _merge(graph: ir.Graph, outer: ir.Node) -> bool:
+    value = outer.inputs[0]
+    inner = made_by(value, "Slice")
+    if value is None or inner is None or only_use(value) is None:
+        return False
+    first, second = _bounds(inner), _bounds(outer)
+    if first is None or second is None or set(first[2]) & set(second[2]):
+        return False
+    names = ("starts", "ends", "axes", "steps")
+    both = [np.array([*a, *b], np.int64) for a, b in zip(first, second)]
+    if (both[3] == 1).all():
+        del both[3]
+    inputs = [constant(graph, name, array) for name, array in zip(names, both)]
+    outer.resize_inputs(1 + len(inputs))
+    for i, bound in enumerate(inputs):
+        outer.replace_input_with(1 + i, bound)
+    outer.replace_input_with(0, inner.inputs[0])
+    sweep(inner)
+    return True
+
+
+def _bounds(node: ir.Node) -> list[list[int]] | None:
+    """Starts, ends, axes and steps of a slice, where all are constants."""
+    value = node.inputs[0]
+    arrays = [content(v) for v in node.inputs[1:]]
+    if value is None or value.shape is None or len(arrays) < 3 or any(a is None for a in arrays):
+        return None
+    starts, ends, axes, *steps = ([int(n) for n in a.reshape(-1)] for a in arrays if a is not None)
+    return [starts, ends, [axis % len(value.shape) for axis in axes], *(steps or [[1] * len(axes)])]
 
 
 def _piece(node: ir.Node) -> tuple[ir.Value, int, int, int] | None:
