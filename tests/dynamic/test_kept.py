@@ -1,5 +1,6 @@
 """What is known to keep every size needs no second trace; whatever may lose one is traced again."""
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -15,6 +16,12 @@ from onnxport.errors import OnnxExporterWarning
 @torch.jit.script
 def scripted(x: torch.Tensor, n: int) -> torch.Tensor:
     return x + n
+
+
+def _set(x, index, value):
+    y = x + 0
+    y[index] = value
+    return y
 
 
 # Calls with a size, a bare one or in a list, of an (n, 6) tensor.
@@ -56,6 +63,27 @@ CALLS = {
     "unbind": lambda x, n: torch.stack(x.unbind(0)),
     "iteration": lambda x, n: sum(row for row in x),
     "roll": lambda x, n: x.roll(n - 1, 0),
+    "roll_list": lambda x, n: x.roll((n - 1, 1), (0, 1)),
+    "roll_named": lambda x, n: torch.roll(x, shifts=n // 2, dims=0),
+    "full_like": lambda x, n: torch.full_like(x, 2.0),
+    "full_like_size": lambda x, n: torch.full_like(x, n),
+    "empty_like": lambda x, n: torch.empty_like(x).fill_(n),
+    "diff": lambda x, n: torch.diff(x, prepend=x[:1], dim=0),
+    "diff_times": lambda x, n: torch.diff(x, n - 2, 0),
+    "grid_sample": lambda x, n: F.grid_sample(x[None, None], torch.zeros(1, n, 2, 2), align_corners=False),
+    "meshgrid": lambda x, n: torch.meshgrid(torch.arange(n), torch.arange(2), indexing="ij")[0],
+    "weight_norm": lambda x, n: torch._weight_norm(x, x[:, :1], 0),
+    "set_row": lambda x, n: _set(x, n - 1, 2.0),
+    "set_rows": lambda x, n: _set(x, slice(0, n - 1), n),
+    "set_tensor": lambda x, n: _set(x, (slice(None), slice(0, 2)), torch.ones(1, 2)),
+    "set_by_index": lambda x, n: _set(x[:, 0], torch.arange(n), torch.arange(n).float()),
+    "set_rows_by_index": lambda x, n: _set(x, torch.arange(n), x[:1]),
+    "set_by_mask": lambda x, n: _set(x, x > 0, n),
+    "set_list": lambda x, n: _set(x, [0, n - 1], 1.0),
+    "and": lambda x, n: (x > 0) & (torch.arange(n)[:, None] > 1),
+    "tensor_list": lambda x, n: x + torch.tensor([[n, 2, 3], [4, 5, n]]).sum(),
+    "tensor_rows": lambda x, n: x + torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
+    "tensor_of_size": lambda x, n: x + torch.tensor(n),
     "topk": lambda x, n: x.topk(n - 1, 0)[0],
     "one_hot": lambda x, n: F.one_hot(torch.tensor([0, 1]), n),
     "tril": lambda x, n: x.tril(n - 2),
@@ -119,24 +147,80 @@ CALLS = {
 }
 
 
+def _rows(n):
+    return torch.linspace(-1, 1, n * 6).reshape(n, 6)
+
+
 def _recorded(call, n):
     def model(x):
         return call(x, x.shape[0])
 
-    return trace.record(model, (torch.linspace(-1, 1, n * 6).reshape(n, 6),), {})
+    return trace.record(model, (_rows(n),), {})
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", CALLS)
 def test_a_call_that_loses_a_size_is_not_taken_for_one_that_keeps_it(name):
     first, second = _recorded(CALLS[name], 3), _recorded(CALLS[name], 5)
-    if first.read().keeps_sizes:
+    program = first.read()
+    if program.keeps_sizes and program.conditions.hold([_rows(5)]):
         assert same_text(first.graph, second.graph)
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_most_calls_keep_sizes():
-    kept = [name for name in CALLS if _recorded(CALLS[name], 3).read().keeps_sizes]
+    programs = {name: _recorded(CALLS[name], 3).read() for name in CALLS}
+    kept = [name for name, program in programs.items() if program.keeps_sizes]
     assert len(kept) > len(CALLS) / 2, sorted(set(CALLS) - set(kept))
+    whole = [name for name in kept if programs[name].conditions.hold([_rows(5)])]
+    assert len(whole) > len(CALLS) / 2, sorted(set(kept) - set(whole))
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * x if x.shape[0] > 4 else x + x
+
+
+# What Python takes out of sizes of an (n, 6) tensor, and whether it is the same for 3, 5 and 7 rows.
+TAKEN = {
+    "below": (lambda x: x + 1 if x.shape[0] < 9 else x - 1, {5: True, 7: True}),
+    "between": (lambda x: x + 1 if x.shape[0] < 6 else x - 1, {5: True, 7: False}),
+    "odd": (lambda x: x + 1 if x.shape[0] % 2 else x - 1, {4: False, 5: True, 7: True}),
+    "both": (lambda x: x + 1 if x.shape[0] > 2 and x.shape[1] == 6 else x - 1, {2: False, 5: True}),
+    "computed": (lambda x: x + 1 if x[::2].shape[0] > 3 else x - 1, {5: True, 7: False}),
+    "static_int": (lambda x: x + int(x.shape[1]), {5: True}),
+    "int": (lambda x: x + int(x.shape[0]), {5: None}),
+    "half": (lambda x: x + int(x.shape[0] // 4), {5: None, 2: True}),
+    "length": (lambda x: x / len(x), {5: None}),
+    "format": (lambda x: x + len(f"{x.shape[0]}"), {5: None}),
+    "unbound": (lambda x: x.unbind(0)[0], {5: None}),
+    "unbound_static": (lambda x: x.unbind(1)[0], {5: True}),
+    "rows": (lambda x: next(iter(x)), {5: None}),
+    "columns": (lambda x: next(iter(x.t())), {5: True}),
+    "split": (lambda x: x.split(2)[0], {5: None}),
+    "split_static": (lambda x: x.split(2, dim=1)[0], {5: True}),
+    "chunk": (lambda x: x.chunk(4)[0], {7: None}),
+    "in_place": (lambda x: x + 1 if x.shape[0].add_(0) < 4 else x, {5: False}),
+    "bool_of_values": (lambda x: F.relu(x) + (1 if x.shape[0] and x.numel() < 20 else 0), {5: False}),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", TAKEN)
+def test_what_python_takes_out_of_sizes_is_computed_for_others(name):
+    model, expected = TAKEN[name]
+    program = trace.record(model, (_rows(3),), {}).read()
+    assert program.keeps_sizes
+    assert program.conditions.hold([_rows(3)])
+    assert {n: program.conditions.hold([_rows(n)]) for n in expected} == expected
+    assert len(program.block.returns) == 1
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("model", [Square.apply, lambda x: torch.cat([x, x][: x.shape[0]]) + np.sum(x.shape)])
+def test_what_is_taken_out_of_sight_is_not_taken_for_kept(model):
+    assert not trace.record(model, (_rows(3),), {}).read().keeps_sizes
 
 
 class Convolutional(nn.Module):

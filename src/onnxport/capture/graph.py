@@ -32,20 +32,18 @@ _OVERLOADED = frozenset({"prim::abs", "prim::max", "prim::min"})
 class GraphReader:
     """Turns blocks of `torch._C` nodes into blocks of a `Program`.
 
-    `leaf` may take over a node (module attributes, calls): it returns True if it did, or the node that stands for
-    it. With `hierarchy`, the scope of a node is read from the calls that were inlined, not from its scope name.
+    `scope_of` says which module a node comes from, by the name of its first result. `leaf` may take over a node (module
+    attributes, calls): it returns True if it did, or the node that stands for it.
     """
 
     def __init__(
         self,
-        scope_of: Callable[[str], str] = lambda name: name,
+        scope_of: Callable[[str], str] | None = None,
         leaf: Callable[[Any, GraphReader], Node | bool] | None = None,
-        hierarchy: bool = False,
     ) -> None:
         self.operands: dict[Any, Operand] = {}  # torch._C.Value -> what stands for it
         self.scope_of = scope_of
         self.leaf = leaf
-        self.hierarchy = hierarchy
         self._scopes: dict[str, str] = {}
         self._schemas: dict[tuple[Any, ...], Schema | None] = {}
 
@@ -87,7 +85,7 @@ class GraphReader:
             outputs = [self.define(node.output(), "Tensor")]
         else:
             outputs = [self.define(v) for v in outputs_of(node)]
-        scope = self.scope(node)
+        scope = self.scope(node, outputs)
         result = Node(
             schema.full_name if schema is not None else kind,
             inputs,
@@ -103,16 +101,18 @@ class GraphReader:
             result.attributes = {name: _attribute(node, name) for name in node.attributeNames()}
         return result
 
-    def scope(self, node: Any) -> str:
-        """The path of the module that a node comes from."""
-        name = node.getModuleHierarchy() if self.hierarchy else node.scopeName()
+    def scope(self, node: Any, outputs: list[Value]) -> str:
+        """The path of the module that a node comes from: of a script, as the calls that were inlined say."""
+        if self.scope_of is not None:
+            return self.scope_of(outputs[0].name if outputs else "")
+        name = node.getModuleHierarchy()
         scope = self._scopes.get(name)
         if scope is None:
-            scope = self._scopes[name] = self.scope_of(name)
+            scope = self._scopes[name] = _path(name)
         return scope
 
-    def location(self, node: Any) -> Callable[[], Location]:
-        scope = self.scope(node)
+    def location(self, node: Any, outputs: list[Value]) -> Callable[[], Location]:
+        scope = self.scope(node, outputs)
         return lambda: location(scope, node.sourceRange())
 
     def schema(self, kind: str, node: Any, inputs: list[Operand]) -> Schema | None:
@@ -136,6 +136,11 @@ class GraphReader:
         }
         if "Subgraph" in node.attributeNames():
             result.blocks = (self.block(node.g("Subgraph")),)
+
+
+def _path(hierarchy: str) -> str:
+    """ "0(Block).lin(Linear)" as "0.lin"; calls of functions have no name."""
+    return re.sub(r"\([^)]*\)|(^|\.)UNKNOWN_INSTANCE", "", hierarchy).strip(".")
 
 
 def inputs_of(node: Any) -> list[Any]:

@@ -1,9 +1,9 @@
 """Whether a trace is known to have kept every size, so that it needn't be made again at other sizes to see.
 
-A size is lost only where Python takes it out of the trace (`int(n)`, `len(x)`, which are noted, see `pitfalls`), where a
-function of torch computes with it in Python or C++ before the tracer sees it, or where the tracer reads an argument
-instead of recording it. A model that calls nothing but functions of which none of this is true has lost none. Most
-models do; for all others nothing is said here, and `liveness` traces again.
+A size is lost only where Python takes it out of the trace (`int(n)`, `if n > 4`; see `conditions`), where a function of
+torch computes with it in Python or C++ before the tracer sees it, where the tracer reads an argument instead of
+recording it, or where the number of results hangs on it. A model that calls nothing but functions of which none but the
+first is true has lost none but those. Most models do; for all others nothing is said here, and `liveness` traces again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import torch
 import torch.nn.functional as F
 
 from ..program import Program
-from .modes import instead
+from .conditions import TAKES_NUMBERS, Conditions
+from .modes import has_tensors, instead, is_basic, stacks
 
 Function = Callable[..., Any]
 
@@ -28,20 +29,20 @@ _NAMES = frozenset({
     "atan2", "avg_pool1d", "avg_pool2d", "avg_pool3d", "baddbmm", "batch_norm", "bitwise_and",
     "bitwise_not", "bitwise_or", "bmm", "cat", "ceil", "celu", "chunk", "clamp", "clamp_max", "clamp_min", "clone",
     "contiguous", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cos",
-    "cosh", "cumprod", "cumsum", "detach", "div", "dot", "dropout", "einsum", "elu", "embedding", "empty", "eq", "erf",
+    "cosh", "cumprod", "cumsum", "detach", "div", "dot", "dropout", "einsum", "elu", "embedding", "empty", "empty_like", "eq", "erf",
     "exp", "exp2", "expand", "expand_as", "expm1", "feature_dropout", "flatten", "flip", "floor", "floor_divide",
     "fmod", "fold", "full", "gather", "ge", "gelu", "glu", "group_norm", "gru", "gt", "hardsigmoid", "hardswish",
     "hardtanh", "hypot", "index_copy", "index_select", "instance_norm", "interpolate", "is_complex",
     "is_floating_point", "isinf", "isnan", "layer_norm", "le", "leaky_relu", "lerp", "linear", "linspace", "log",
     "log10", "log1p", "log2", "log_softmax", "logical_and", "logical_not", "logical_or", "logsigmoid", "logsumexp",
-    "lstm", "lt", "masked_fill", "matmul", "max", "max_pool1d", "max_pool2d", "max_pool3d", "maximum", "mean", "min",
+    "lstm", "lt", "masked_fill", "matmul", "max", "max_pool1d", "max_pool2d", "max_pool3d", "maximum", "mean", "meshgrid", "min",
     "minimum", "mish", "mm", "movedim", "mul", "multi_head_attention_forward", "mv", "nan_to_num", "narrow", "ne",
     "neg", "new_full", "new_ones", "new_zeros", "norm", "normalize", "one_hot", "ones", "ones_like", "outer", "pad",
     "permute", "pixel_shuffle", "pow", "prelu", "prod", "reciprocal", "relu", "relu6", "remainder", "repeat", "reshape",
     "reshape_as", "rms_norm", "rnn_relu", "rnn_tanh", "rot90", "round", "rsqrt", "rsub", "scaled_dot_product_attention",
     "scatter", "select", "selu", "sigmoid", "sign", "silu", "sin", "sinh", "softmax", "softplus", "sort", "split",
     "sqrt", "square", "squeeze", "stack", "std", "sub", "sum", "swapaxes", "t", "tan", "tanh", "to", "topk",
-    "transpose", "tril", "triu", "triu_indices", "true_divide", "type_as", "unflatten", "unfold", "unsqueeze", "var",
+    "transpose", "tril", "triu", "triu_indices", "true_divide", "type_as", "unbind", "unflatten", "unfold", "unsqueeze", "var",
     "view", "view_as", "where", "zeros", "zeros_like",
 })  # fmt: skip
 _METHODS = frozenset({
@@ -49,7 +50,7 @@ _METHODS = frozenset({
     "__imul__", "__invert__", "__isub__", "__itruediv__", "__le__", "__lt__", "__matmul__", "__mod__", "__mul__",
     "__ne__", "__neg__", "__or__", "__pow__", "__radd__", "__rfloordiv__", "__rmatmul__", "__rmul__", "__rpow__",
     "__rsub__", "__rtruediv__", "__sub__", "__truediv__", "bfloat16", "bool", "byte", "cpu", "cuda", "dim", "double",
-    "float", "half", "int", "is_complex", "is_floating_point", "is_signed", "long", "numel", "size",
+    "float", "half", "int", "is_complex", "is_floating_point", "is_signed", "long", "numel", "size", "__iter__",
 })  # fmt: skip
 _GETTERS = ("T", "data", "device", "dtype", "is_cuda", "is_nested", "layout", "mT", "ndim", "requires_grad", "shape")
 # Nodes that the tracer writes for these beside those of their names.
@@ -57,8 +58,11 @@ _NODES = frozenset(
     {"size", "slice", "index", "alias", "Int", "Float", "ScalarImplicit", "NumToTensor", "ListConstruct", "ListUnpack",
      "TupleConstruct", "numpy_T", "mT", "_convolution", "lift_fresh", "split_with_sizes", "upsample_nearest1d",
      "upsample_nearest2d", "upsample_nearest3d", "upsample_linear1d", "upsample_bilinear2d", "upsample_bicubic2d",
-     "upsample_trilinear3d", "_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa", "im2col", "col2im", "linalg_vector_norm"}
+     "upsample_trilinear3d", "_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa", "im2col", "col2im", "linalg_vector_norm", "__and__",
+     "__or__", "__iand__", "__ior__", "copy_", "fill_", "index_put_", "numel", "grid_sampler", "full_like", "diff", "tensor",
+     "_weight_norm", "roll"}
 )  # fmt: skip
+_CUT_TO_PIECES = (torch.split, torch.Tensor.split, torch.chunk, torch.Tensor.chunk)
 _INDEXES = (int, slice, NoneType, EllipsisType, torch.Tensor)
 # Functions of which the tracer reads arguments after the first that are no lists, and how many it doesn't.
 _READ: dict[Function, int] = {
@@ -66,13 +70,17 @@ _READ: dict[Function, int] = {
     **dict.fromkeys((F.max_pool1d, F.max_pool2d, F.max_pool3d, F.avg_pool1d, F.avg_pool2d, F.avg_pool3d), 2),
     F.scaled_dot_product_attention: 4,
     **dict.fromkeys((F.interpolate, F.pad, F.normalize, F.dropout, F.alpha_dropout, F.glu, F.unfold, F.fold), 1),
-    **dict.fromkeys((torch.chunk, torch.Tensor.chunk, torch.nan_to_num, torch.Tensor.nan_to_num), 1),
+    **dict.fromkeys((torch.nan_to_num, torch.Tensor.nan_to_num), 1),
     **dict.fromkeys((F.layer_norm, F.group_norm, F.rms_norm), 4),
     **dict.fromkeys((F.batch_norm, F.instance_norm), 5),
+    **dict.fromkeys(
+        (torch.full_like, torch.diff, torch.Tensor.diff, torch.Tensor.unfold, torch.roll, torch.Tensor.roll), 1
+    ),
+    **dict.fromkeys((F.grid_sample, torch._weight_norm), 2),  # type: ignore[attr-defined]
 }
-_TENSORS = frozenset({"input", "weight", "bias", "attn_mask", "running_mean", "running_var"})
+_TENSORS = frozenset({"input", "weight", "bias", "attn_mask", "running_mean", "running_var", "prepend", "append"})
 # Those among them whose lists are recorded.
-_LISTS_RECORDED = frozenset({F.interpolate, F.pad})
+_LISTS_RECORDED = frozenset({F.interpolate, F.pad, torch.roll, torch.Tensor.roll})
 
 
 def _functions() -> frozenset[Function]:
@@ -83,7 +91,8 @@ def _functions() -> frozenset[Function]:
     found = [*_READ, *(getattr(holder, name) for holder in holders for name in names if hasattr(holder, name))]
     methods = [getattr(torch.Tensor, name) for name in _METHODS if hasattr(torch.Tensor, name)]
     getters = [getattr(torch.Tensor, name).__get__ for name in _GETTERS]
-    return frozenset([*found, *methods, *getters, torch._C._set_grad_enabled])
+    others = [torch._C._set_grad_enabled, torch.device, torch.tensor, torch.Tensor.__setitem__, *TAKES_NUMBERS]
+    return frozenset([*found, *methods, *getters, *others])
 
 
 _KEEPING = _functions()
@@ -92,32 +101,61 @@ _KEEPING = _functions()
 class Kept:
     """What a trace does, as far as it may lose a size.
 
+    Args:
+        conditions: is told of sizes that numbers of results hang on.
+
     Attributes:
         doubtful: whether a function was called in a way that may lose one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, conditions: Conditions) -> None:
         self.doubtful = False
+        self._conditions = conditions
 
     def watched(self) -> dict[Function, Function]:
         """The functions whose arguments matter, and what looks at them before it calls them."""
         read = {function: self._numbers(function, count) for function, count in _READ.items()}
-        splits = {function: self._split(function) for function in (torch.split, torch.Tensor.split)}
-        return {torch.Tensor.__getitem__: self._getitem, **read, **splits}
+        return {
+            torch.Tensor.__getitem__: self._getitem,
+            torch.Tensor.__setitem__: self._setitem,
+            torch.tensor: self._tensor,
+            **read,
+            **{function: self._pieces(function, 2) for function in _CUT_TO_PIECES},
+            **{function: self._pieces(function, 1) for function in (torch.unbind, torch.Tensor.unbind)},
+        }
 
     def _getitem(self, tensor: torch.Tensor, index: Any) -> Any:
+        self._look_at(index)
+        return tensor[index]
+
+    def _setitem(self, tensor: torch.Tensor, index: Any, value: Any) -> None:
+        self._look_at(index)
+        if isinstance(value, torch.Tensor) and value.dim() > 1 and not is_basic(index):  # is it expanded to numbers?
+            self.doubtful = True
+        instead(torch.Tensor.__setitem__)(tensor, index, value)
+
+    def _look_at(self, index: Any) -> None:
         for part in index if index.__class__ is tuple else (index,):
             if part.__class__ not in _INDEXES:  # of a list, numbers are read
                 self.doubtful = True
-        return tensor[index]
 
-    def _split(self, function: Function) -> Function:
+    def _tensor(self, data: Any, *args: Any, **kwargs: Any) -> torch.Tensor:
+        if isinstance(data, torch.Tensor) or (has_tensors(data) and not stacks(data)):
+            self.doubtful = True
+        return instead(torch.tensor)(data, *args, **kwargs)  # type: ignore[no-any-return]
+
+    def _pieces(self, function: Function, position: int) -> Function:
+        """What counts its results by the size of an axis, which is its argument of this position."""
         call = instead(function)
 
-        def watch(*args: Any, **kwargs: Any) -> Any:
-            if len(args) < 2 or not isinstance(args[1], (list, tuple)):  # how many pieces there are hangs on the axis
+        def watch(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+            axis = kwargs.get("dim", args[position - 1] if len(args) >= position else 0)
+            count = args[0] if position == 2 and args else 0
+            if axis.__class__ is not int or isinstance(count, torch.Tensor) or not kwargs.keys() <= {"dim"}:
                 self.doubtful = True
-            return call(*args, **kwargs)
+            elif torch._C._get_tracing_state() and not isinstance(count, (list, tuple)):
+                self._conditions.take(tensor.size(axis))
+            return call(tensor, *args, **kwargs)
 
         return watch
 

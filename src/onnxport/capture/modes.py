@@ -136,7 +136,7 @@ def _tensor_of(function: Function) -> Function:
     """`torch.tensor([h, w])` keeps numbers; sizes and other 0-d tensors among them stay live where they are stacked."""
 
     def tensor(data: Any, *args: Any, **kwargs: Any) -> Any:
-        if not isinstance(data, (list, tuple)) or not _has_tensors(data):
+        if not stacks(data):
             return function(data, *args, **kwargs)
         kinds = [x.dtype if isinstance(x, torch.Tensor) else _KINDS[x.__class__]() for x in _numbers(data)]
         return _stacked(data, kwargs.get("dtype") or functools.reduce(torch.promote_types, kinds))
@@ -155,8 +155,14 @@ def _numbers(data: Any) -> list[Any]:
     return [x for row in data for x in _numbers(row)] if isinstance(data, (list, tuple)) else [data]
 
 
-def _has_tensors(data: Any) -> bool:
-    numbers = _numbers(data)
+def has_tensors(data: Any) -> bool:
+    """Whether there are tensors in nested lists."""
+    return any(isinstance(x, torch.Tensor) for x in _numbers(data))
+
+
+def stacks(data: Any) -> bool:
+    """Whether `torch.tensor` of it stacks numbers that are tensors."""
+    numbers = _numbers(data) if isinstance(data, (list, tuple)) else []
     tensors = [x for x in numbers if isinstance(x, torch.Tensor)]
     return bool(tensors) and all(x.dim() == 0 for x in tensors) and {x.__class__ for x in numbers} <= _ELEMENTS
 
@@ -207,8 +213,7 @@ def _fill(input: torch.Tensor, value: Any) -> torch.Tensor:
 
 def _set_item(tensor: torch.Tensor, index: Any, value: Any) -> None:
     """`x[:n] = y` expands y to sizes that are numbers in the trace, unless it is written as a copy."""
-    parts = index if isinstance(index, tuple) else (index,)
-    if not isinstance(value, torch.Tensor) or not value.dim() or not all(map(_is_basic, parts)):
+    if not isinstance(value, torch.Tensor) or not value.dim() or not is_basic(index):
         tensor[index] = value
         return
     target = tensor[index]
@@ -216,8 +221,12 @@ def _set_item(tensor: torch.Tensor, index: Any, value: Any) -> None:
     target.copy_(value.reshape(value.shape[extra:]) if extra else value)
 
 
-def _is_basic(index: Any) -> bool:
+def is_basic(index: Any) -> bool:
     """Whether an index gives a view."""
+    return all(map(_is_basic, index if isinstance(index, tuple) else (index,)))
+
+
+def _is_basic(index: Any) -> bool:
     return index.__class__ in (int, slice, type(None), type(...)) or (
         isinstance(index, torch.Tensor) and is_size(index)
     )

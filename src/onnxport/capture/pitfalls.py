@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -56,23 +56,25 @@ class Pitfalls:
         self.readings = Readings()
         self.conversions: dict[Conversion, None] = {}
 
-    def watched(self) -> dict[Callable[..., Any], Callable[..., Any]]:
-        """The functions that take values, and what looks at the tensor before it calls them."""
-        return {function: self._watch(function, what) for function, what in _TAKES.items()}
+    def watched(
+        self, instead: Mapping[Callable[..., Any], Callable[..., Any]]
+    ) -> dict[Callable[..., Any], Callable[..., Any]]:
+        """The functions that take values, and what looks at the tensor before it calls them, or others instead of them."""
+        return {f: self._watch(f, instead.get(f, f), what) for f, what in _TAKES.items()}
 
-    def _watch(self, function: Callable[..., Any], what: str) -> Callable[..., Any]:
+    def _watch(self, function: Callable[..., Any], call: Callable[..., Any], what: str) -> Callable[..., Any]:
         def watch(*args: Any, **kwargs: Any) -> Any:
             if torch._C._get_tracing_state() and not sys._getframe(2).f_code.co_filename.startswith(_LAYERS):
                 tensors = [x for x in args if isinstance(x, torch.Tensor)]  # `equal` takes the values of two
                 tensor = next(filter(self._is_live, tensors), None)
                 place = _place()
                 if tensor is not None and function is not torch.Tensor.__len__:
-                    result = function(*args, **kwargs)
+                    result = call(*args, **kwargs)
                     self.lost |= not self.readings.take(function, tensor, result, place, what)
                     self.seen.setdefault(place, what)
                     return result
                 self._note(function, what, args[0], place)
-            return function(*args, **kwargs)
+            return call(*args, **kwargs)
 
         return watch
 

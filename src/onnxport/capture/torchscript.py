@@ -8,7 +8,6 @@ inputs as the example has tensors, instead, if `input_names` has that many names
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -34,7 +33,7 @@ def read(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], names: in
     torch._C._jit_pass_inline_fork_wait(graph)
     torch._C._jit_pass_inline(graph)  # what was forked
     attributes = Attributes(graph, named_weights(model) if module else {})
-    reader = GraphReader(scope_of=_scope, leaf=attributes.leaf, hierarchy=True)
+    reader = GraphReader(leaf=attributes.leaf)
     parameters = list(graph.inputs())
     if module:
         reader.operands[parameters[0]] = Object("", model._c)
@@ -70,11 +69,6 @@ def _forward(model: Any) -> Any:
     if not model._c._has_method("forward"):
         raise TypeError(f"the scripted module {model.original_name} has no method forward: there is nothing to export")
     return model.forward
-
-
-def _scope(name: str) -> str:
-    """ "0(Block).lin(Linear)" as "0.lin"; calls of functions have no name."""
-    return re.sub(r"\([^)]*\)|(^|\.)UNKNOWN_INSTANCE", "", name).strip(".")
 
 
 # -- attributes -------------------------------------------------------------------------------------
@@ -124,7 +118,7 @@ class Attributes:
             self.state[path] = self._operand(path, getattr(owner.content, name))
         operands = [reader.operands[v] for v in inputs[1:]]
         outputs = [reader.define(v) for v in outputs_of(node)]
-        location = reader.location(node)
+        location = reader.location(node, outputs)
         return Node(kind, operands, outputs, attributes={"name": path, "state": True}, location=location)
 
     def _operand(self, path: str, content: Any) -> Operand:

@@ -16,6 +16,7 @@ from ..program import Block, Program, Value
 from ..program.ir import Input, Weight
 from . import bools, enclosed
 from .compiled import compiling_nothing, refused
+from .conditions import Conditions
 from .constants import Constants
 from .encoders import padded_with_zeros
 from .function_outputs import outputs_in_order
@@ -25,7 +26,7 @@ from .kept import Kept
 from .modes import TracingMode
 from .parts import Parts
 from .pitfalls import Pitfalls
-from .scopes import CallNames, CallPath
+from .scopes import Calls, noting
 from .torchscript import Attributes
 from .traced_sizes import number_functions
 from .tracer_flags import tracer_flags
@@ -71,22 +72,26 @@ def record(
 
     def run(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         pitfalls.readings.clear()
+        conditions.clear()
+        calls.clear()
         positional, keywords = arguments.rebuild(tensors[: len(leaves)])
         outputs = flatten_outputs(model(*positional, **keywords))
         output_names[:], strings[:] = outputs.names, outputs.strings
-        return (*outputs.leaves, *pitfalls.readings.tensors())
+        calls.finish()
+        return (*outputs.leaves, *pitfalls.readings.tensors(), *conditions.tensors())
 
     weights = list(named.items())
-    parts = Parts(model)
-    pitfalls, constants, kept = _pitfalls(len(leaves), parts), Constants(), Kept()
-    watched = {**constants.watched(), **kept.watched(), **pitfalls.watched()}
+    parts, calls = Parts(model), Calls(_named_modules(model))
+    pitfalls, constants, conditions = _pitfalls(len(leaves), parts), Constants(), Conditions()
+    kept, taken = Kept(conditions), conditions.watched()
+    watched = {**constants.watched(), **kept.watched(), **taken, **pitfalls.watched(taken)}
     mode = TracingMode(watched, constants.keep)
     with (
         torch.no_grad(),
         tracer_flags(),
         outputs_in_order(),
         compiling_nothing(model),
-        _module_scopes(model, parts),
+        noting(calls),
         _quiet(),
         number_functions(),
         padded_with_zeros(),
@@ -106,18 +111,20 @@ def record(
             f"{', '.join(counters[:4])}{', ...' if len(counters) > 4 else ''}: the model counts this number on, but it "
             "is a constant of the exported model; make it a tensor to have it as an input"
         )
+    calls.close(graph)
     calls_scripts = parts.module is not None or any(graph.findAllNodes("prim::CallFunction"))
     torch._C._jit_pass_inline(graph)
+    conditions.settle(graph)
 
     def read() -> Program:
-        program = _program(graph, model, arguments.names, inputs, weights, output_names, parts)
+        program = _program(graph, model, arguments.names, inputs, weights, output_names, parts, calls)
         program.arguments = arguments.parameters
         program.conversions = list(pitfalls.conversions)
         program.reads_values = pitfalls.lost
         pitfalls.readings.settle(program)
-        program.keeps_sizes = not (calls_scripts or pitfalls.conversions or pitfalls.seen) and kept.all_sizes(
-            mode.called, program
-        )
+        looked_at = enclosed.ALL_SIZES not in pitfalls.conversions and not (pitfalls.seen or conditions.lost)
+        program.keeps_sizes = not calls_scripts and looked_at and kept.all_sizes(mode.called, program)
+        program.conditions = conditions
         return program
 
     return Recording(graph, read)
@@ -200,9 +207,10 @@ def _program(
     weights: list[tuple[str, torch.Tensor]],
     output_names: list[str | None],
     parts: Parts,
+    calls: Calls,
 ) -> Program:
     attributes = Attributes(graph, {})
-    reader = GraphReader(scope_of=CallPath.read, leaf=attributes.leaf)
+    reader = GraphReader(calls.of, attributes.leaf)
     given = list(graph.inputs())
     if parts.module is not None:
         reader.operands[given.pop(0)] = parts
@@ -243,21 +251,6 @@ def copies(leaves: list[torch.Tensor]) -> list[torch.Tensor]:
     """Copies of tensors; one that is given twice stays one."""
     copies = {id(t): t.detach().clone() for t in leaves}
     return [copies[id(t)] for t in leaves]
-
-
-@contextlib.contextmanager
-def _module_scopes(model: Any, parts: Parts) -> Iterator[None]:
-    """Let the tracer write the path of the running module to each node.
-
-    It can't where the model has parts that it calls as a whole: it looks for every path in their holder.
-    """
-    before = torch.jit._trace._trace_module_map
-    scopes = CallNames(_named_modules(model)) if parts.module is None else None
-    torch.jit._trace._trace_module_map = scopes
-    try:
-        yield
-    finally:
-        torch.jit._trace._trace_module_map = before
 
 
 @contextlib.contextmanager

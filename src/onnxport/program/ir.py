@@ -185,7 +185,8 @@ class Program:
     conversions: list[Conversion] | None = None  # of sizes to Python numbers; None if nobody looked
     reads_values: bool = False  # whether values of the inputs became Python numbers that aren't among `readings`
     readings: list[Reading] = field(default_factory=list)  # ints that the model took out of tensors
-    keeps_sizes: bool = False  # whether it is known that no size did, in any way
+    keeps_sizes: bool = False  # whether it is known that no size did but for `conditions`
+    conditions: Any = None  # what Python took out of sizes, and how it is computed for others
     keep_alive: Any = None  # what torch recorded, which lazily read types and locations refer to
     owner: Any = None  # the scripted model, which the types in what was recorded belong to
 

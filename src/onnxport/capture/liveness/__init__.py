@@ -12,8 +12,10 @@ most models it is known without a second one (see `kept`), and they are only run
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 from ...program import Program
+from ...program.ir import Conversion
 from . import trial_sizes
 from .comparison import takes_pieces
 from .report import Report, listed
@@ -58,11 +60,11 @@ def _thaw(program: Program, sizes: Sizes, reruns: Reruns) -> tuple[Report, list[
     """See `thaw`; the report lacks the labels of axes. Runs in which other operations ran; and one that differs."""
     conversions = program.conversions or []
     trials = Trials(program, sizes, reruns)
-    if program.keeps_sizes:  # that it runs at all is enough
-        larger = next(filter(trials.runs, map(trials.allowed, trial_sizes.near(sizes, conversions))), None)
-        if larger is not None:
-            _, stuck = trials.others(larger)
-            return Report(stuck, failure=trials.failure), [], None
+    if program.keeps_sizes:
+        found = _known(trials, sizes, conversions)
+        if found is not None:
+            return found, [], None
+        trials.failure = ""
     grown = trials.first(trial_sizes.grown(sizes, conversions))
     if grown is None:  # sizes of 1 show little: they are broadcast
         crossed = trials.first(trial_sizes.shrunk(sizes))
@@ -100,6 +102,22 @@ def _thaw(program: Program, sizes: Sizes, reruns: Reruns) -> tuple[Report, list[
     report = Report(stuck, (), tuple(frozen), tuple(conversions), small, trials.failure)
     others = [trial for trial in made if not trial.same] if thawing.breaks or thawing.few else []
     return report, others[:_ELSEWHERE], different[0]
+
+
+def _known(trials: Trials, sizes: Sizes, conversions: Sequence[Conversion]) -> Report | None:
+    """What there is to report of a program of which it is known what it took out of sizes, None if it must be traced
+    again: that it runs at all is enough, if all of that is the same there, and smaller sizes change no results."""
+    larger = next(filter(trials.runs, map(trials.allowed, trial_sizes.near(sizes, conversions))), None)
+    if larger is None or not trials.known(larger):
+        return None
+    alone, stuck = trials.others(larger)
+    if not all(map(trials.known, alone)):
+        return None
+    numbers = trials.program.conditions.numbers
+    small = [*trial_sizes.crossing(sizes), *trial_sizes.around(sizes, conversions)] if numbers else []
+    if any(trials.known(at) is None for at in small) or not trials.agree(small):
+        return None
+    return Report(stuck, failure=trials.failure)
 
 
 __all__ = ["Report", "Reruns", "thaw"]

@@ -38,6 +38,8 @@ class Reruns:
         self.model, self.args, self.kwargs, self.axes, self.labels = model, args, kwargs, axes, labels
         self._functions: dict[int, tuple[Any, Callable[..., Any]]] = {}
         self._traces: dict[Any, Recording | Exception] = {}
+        self._arguments = flatten(model, args, kwargs)
+        self._weights = list(named_weights(model).values()) if isinstance(model, torch.nn.Module) else []
         self._lengths = False  # whether ints that are the size of an axis in the example follow it
 
     def trace(self, sizes: Sizes, values: Other | None = None) -> Recording | Exception:
@@ -67,7 +69,7 @@ class Reruns:
 
     def run(self, sizes: Sizes) -> list[torch.Tensor] | Exception:
         """What the model gives, in a fraction of the time of a trace."""
-        arguments = flatten(self.model, self.args, self.kwargs)
+        arguments = self._arguments
 
         def call() -> list[torch.Tensor]:
             with torch.no_grad(), compiling_nothing(self.model), unchanged(self.model):
@@ -81,14 +83,23 @@ class Reruns:
         if id(graph) not in self._functions:
             self._functions[id(graph)] = graph, torch._C._create_function_from_graph("forward", graph)
         function = self._functions[id(graph)][1]
-        leaves = self._resized(flatten(self.model, self.args, self.kwargs).leaves, sizes)
-        weights = named_weights(self.model).values() if isinstance(self.model, torch.nn.Module) else ()
+        leaves = self._resized(self._arguments.leaves, sizes)
 
         def call() -> list[torch.Tensor]:
             with torch.no_grad(), torch.jit._fuser.optimized_execution(False), unchanged(self.model):
-                return flatten_outputs(function(*copies(leaves), *weights)).leaves
+                return flatten_outputs(function(*copies(leaves), *self._weights)).leaves
 
         return _tried(call, sizes)
+
+    def hold(self, conditions: Any, sizes: Sizes) -> bool | Exception | None:
+        """Whether the numbers that a recording took out of sizes are the same at others; see `Conditions.hold`."""
+        leaves = self._resized(self._arguments.leaves, sizes)
+
+        def compare() -> bool | None:
+            with unchanged(self.model):
+                return conditions.hold([*copies(leaves), *self._weights])  # type: ignore[no-any-return]
+
+        return _tried(compare, sizes)
 
     def _resized(self, leaves: list[torch.Tensor], sizes: Sizes) -> list[torch.Tensor]:
         wanted = [{axis: self.labels.size(label, sizes) for axis, label in axes.items()} for axes in self.axes]

@@ -41,6 +41,8 @@ class Reruns(Protocol):
 
     def replay(self, graph: Any, sizes: Sizes) -> list[torch.Tensor] | Exception: ...
 
+    def hold(self, conditions: Any, sizes: Sizes) -> bool | Exception | None: ...
+
 
 @dataclasses.dataclass(slots=True)
 class Trial:
@@ -72,6 +74,7 @@ class Trials:
         self.program, self.sizes, self.reruns = program, sizes, reruns
         self.failure = ""
         self.rolls = ""
+        self._known: dict[tuple[int, ...], bool | None] = {}
 
     def allowed(self, sizes: Sizes) -> dict[str, int]:
         """Sizes that may be, near to these."""
@@ -86,6 +89,18 @@ class Trials:
             self.failure = self.failure or f"at {listed(sizes)}: {_raised(outputs)}"
             return False
         return True
+
+    def known(self, sizes: Sizes) -> bool | None:
+        """Whether the program is the same at other sizes, as the numbers that Python took out of sizes tell; None if
+        it has one of them as a constant, or if nothing is known."""
+        if not self.program.keeps_sizes:
+            return None
+        sizes = self.allowed(sizes)
+        key = tuple(sizes.values())
+        if key not in self._known:
+            held = self.reruns.hold(self.program.conditions, sizes) if self.program.conditions.numbers else True
+            self._known[key] = False if isinstance(held, Exception) else held
+        return self._known[key]
 
     def others(self, tried: Sizes) -> tuple[list[dict[str, int]], tuple[str, ...]]:
         """Sizes at which the model runs with labels changed that `tried` left as they were; and labels which can't be
@@ -145,9 +160,9 @@ class Trials:
     def agree(self, options: Iterable[dict[str, int]]) -> bool:
         """Whether the program gives, wherever the model runs another one, the same results: an `if` that only saves
         time, as attention has one for single tokens."""
-        for sizes in map(self.allowed, options):
-            expected = self.reruns.run(sizes)
-            if not isinstance(expected, Exception):
+        for sizes in {tuple(at.values()): at for at in map(self.allowed, options)}.values():
+            expected = None if self.known(sizes) else self.reruns.run(sizes)
+            if expected is not None and not isinstance(expected, Exception):
                 given = self.reruns.replay(self.program.keep_alive, sizes)
                 if (
                     isinstance(given, Exception)
