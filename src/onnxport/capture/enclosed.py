@@ -47,6 +47,11 @@ def is_foreign(error: RuntimeError) -> bool:
     return _TRANSFORMED[0] in str(error)
 
 
+def is_unknown(error: RuntimeError) -> bool:
+    """Whether tracing failed at a tensor of a kind that graphs don't hold."""
+    return _TRANSFORMED[1] in str(error)
+
+
 @contextlib.contextmanager
 def functions_called() -> Iterator[None]:
     """`torch.autograd.Function.apply` calls `forward`, unless the function says how it is exported."""

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
 from ..errors import LoweringError
+from . import sparse
 from .traced_sizes import is_size
 
 Function = Callable[..., Any]
@@ -278,6 +279,7 @@ def _view(tensor: torch.Tensor, *size: Any, **kwargs: Any) -> torch.Tensor:
 
 
 _INSTEAD: dict[Function, Function] = {
+    **sparse.INSTEAD,
     **{in_place: _out_of_place(in_place, other) for in_place, other in _OUT_OF_PLACE.items()},
     **{function: _listed(function, count, names) for function, (count, names) in _LISTS.items()},
     **{f: _transposed(f) for f in (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)},

@@ -27,6 +27,7 @@ from .modes import TracingMode
 from .parts import Parts
 from .pitfalls import Pitfalls
 from .scopes import Calls, noting
+from .sparse import held_dense, is_sparse
 from .torchscript import Attributes
 from .traced_sizes import number_functions
 from .tracer_flags import tracer_flags
@@ -64,6 +65,16 @@ def record(
     writes to them leaves the caller's alone. The model comes back as it was. `resize` changes the tensors among
     the arguments first.
     """
+    with held_dense(model):
+        return _recorded(model, args, kwargs, resize)
+
+
+def _recorded(
+    model: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    resize: Callable[[list[torch.Tensor]], list[torch.Tensor]] | None,
+) -> Recording:
     arguments = flatten(model, args, kwargs)
     named = named_weights(model) if isinstance(model, torch.nn.Module) else {}
     leaves = arguments.leaves if resize is None else resize(arguments.leaves)
@@ -186,6 +197,11 @@ def _record(
             try:
                 return graph_of(flattened(error))
             except RuntimeError as again:
+                if enclosed.is_unknown(again):
+                    raise LoweringError(
+                        "the model computes with a tensor that can't be recorded, such as a sparse one that is no attribute "
+                        "of its modules; make it one, or a dense tensor"
+                    ) from again
                 if not enclosed.is_foreign(again):
                     raise
                 raise LoweringError(
@@ -285,7 +301,7 @@ def unchanged(model: Any) -> Iterator[None]:
         with torch._C.DisableTorchFunction(), torch.no_grad():
             for buffer, content, version in contents:
                 # Running statistics are written without counting the version up.
-                if _version(buffer) != version or not torch.equal(buffer, content):
+                if _version(buffer) != version or not (is_sparse(buffer) or torch.equal(buffer, content)):
                     with torch.inference_mode(buffer.is_inference()):
                         buffer.copy_(content)
 

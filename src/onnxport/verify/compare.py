@@ -75,6 +75,8 @@ def compare(
 def plain(tensor: torch.Tensor) -> torch.Tensor:
     """A tensor as ONNX has it: on the CPU, dense, complex numbers as pairs of reals."""
     tensor = tensor.detach().cpu()
+    if tensor.layout != torch.strided:
+        tensor = tensor.to_dense()
     if tensor.is_complex():
         tensor = torch.view_as_real(tensor.resolve_conj())
     return tensor.resolve_neg()
