@@ -61,6 +61,8 @@ writes nothing, and says why the others fail.
   (float32) on; a quotient by 0 is NaN in both parts.
 * **Random operators** have the distribution of PyTorch's, not its numbers. Those that draw by rejection (`poisson`,
   `binomial`, gamma and Dirichlet distributions) are refused.
+* **Sparse tensors** are dense ones in ONNX, with all their zeros. `torch.sparse.softmax`, and code that asks for indices or
+  values, is refused.
 * **Operators that write to the size of a tensor** (`resize_`), and those whose number of results depends on the data
   (`tensor_split` at run time), are refused.
 
