@@ -155,14 +155,6 @@ def logarithm(x):
     return x * int(math.log2(x.shape[0] + 3))  # frozen
 
 
-def as_float(x):
-    return x / float(x.shape[0])  # frozen
-
-
-def reciprocal_of_int(x):
-    return x * (1 / int(x.shape[0]))  # frozen
-
-
 def squared_int(x):
     return torch.zeros(int(x.shape[0]) ** 2)  # frozen
 
@@ -179,10 +171,6 @@ def formatted(x):
 def scale_of_number(x):
     scale = 12 / x.shape[0]
     return F.interpolate(x.t()[None], scale_factor=float(scale))  # frozen
-
-
-def pad_value(x):
-    return F.pad(x, (0, 1), value=x.shape[0])  # frozen
 
 
 @torch.jit.ignore
@@ -219,8 +207,8 @@ class Outer(nn.Module):
 
 FROZEN = [
     powers, last_of_pieces, while_loop, if_on_size, if_far_away, if_even, if_small, one_of_two, one_of_two_by_int, one_of_three, if_one, dispatch, from_numpy, numpy_mask,
-    numpy_arithmetic, listed, array_of_sizes, tensor_of_float, square_root, logarithm, as_float, reciprocal_of_int,
-    squared_int, triangle_of_int, formatted, scale_of_number, pad_value, pairs, Attribute(), Outer(),
+    numpy_arithmetic, listed, array_of_sizes, tensor_of_float, square_root, logarithm,
+    squared_int, triangle_of_int, formatted, scale_of_number, pairs, Attribute(), Outer(),
 ]  # fmt: skip
 
 

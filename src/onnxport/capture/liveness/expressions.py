@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Container, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -13,6 +14,7 @@ import torch
 from ...dims import Dim, Size
 
 # Divisors that are considered.
+_LARGEST_DIVISOR = 64
 _DIVISORS = (2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 32)
 
 
@@ -32,6 +34,56 @@ class Expression:
 
     def size(self) -> Size:
         return (Dim.symbol(self.label) * self.factor + self.offset) // self.divisor * self.multiple
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Quotient:
+    """`(factor * size + offset) / divisor`, a float; or `divisor / (factor * size + offset)`."""
+
+    label: str
+    factor: int
+    offset: int
+    divisor: int
+    inverse: bool = False
+
+    def at(self, size: int) -> float:
+        number = self.factor * size + self.offset
+        if self.inverse:
+            return self.divisor / number if number else float("inf")
+        return number / self.divisor
+
+    def operands(self) -> tuple[Size, Size]:
+        number = Dim.symbol(self.label) * self.factor + self.offset
+        return (self.divisor, number) if self.inverse else (number, self.divisor)
+
+
+def quotients(observed: Sequence[tuple[Mapping[str, int], float]]) -> list[Quotient]:
+    """Quotients with a size that give each of these floats, at three sizes and more."""
+    found: list[Quotient] = []
+    for label, size in observed[0][0].items():
+        points = {s[label]: v for s, v in observed}
+        others = [n for n in points if n != size]
+        if len(points) < 3 or any(points[s[label]] != v for s, v in observed):
+            continue
+        for inverse in (False, True):
+            if inverse and 0.0 in points.values():
+                continue
+            first, second = (1 / points[n] if inverse else points[n] for n in (size, others[0]))
+            slope = Fraction((first - second) / (size - others[0])).limit_denominator(_LARGEST_DIVISOR)
+            start = Fraction(first - float(slope) * size).limit_denominator(_LARGEST_DIVISOR)
+            divisor = math.lcm(slope.denominator, start.denominator)
+            made = Quotient(label, int(slope * divisor), int(start * divisor), divisor, inverse)
+            if made.factor and all(math.isclose(made.at(n), v, rel_tol=1e-15) for n, v in points.items()):
+                found.append(made)
+                break
+    return found
+
+
+def number(value: Any) -> float | None:
+    """A float, or the content of the 0-d tensor that the tracer makes of one."""
+    if isinstance(value, torch.Tensor):
+        return float(value) if value.dim() == 0 and value.dtype == torch.float64 else None
+    return value if isinstance(value, float) else None
 
 
 def integer(value: Any) -> int | None:

@@ -13,9 +13,10 @@ import torch
 
 from ...program import Location, Node, Program, Value
 from ...program.ir import Block
+from ...program.schema import parse
 from . import trial_sizes
-from .comparison import Difference, Site, compare, sites
-from .expressions import Expression, candidates, integer, separating_size
+from .comparison import Difference, Path, Site, compare, sites
+from .expressions import Expression, Quotient, candidates, integer, number, quotients, separating_size
 from .report import Frozen, listed
 from .trial_sizes import Sizes
 from .trials import Trial, Trials
@@ -24,6 +25,7 @@ from .values import ORDER, computed, is_reading, last_before, numbers
 # Traces at further sizes that are made to tell expressions apart.
 _TRIALS = 6
 _ALL = sys.maxsize
+_AXES = 3
 # Arguments of operators that are ints, but no sizes.
 _NO_SIZES = frozenset(
     {"dim", "dims", "dim0", "dim1", "dim2", "start_dim", "end_dim", "axis", "source", "destination", "dtype", "layout",
@@ -103,6 +105,10 @@ class Thawing:
         made: list[tuple[Block, Node, list[Node]]] = []
         frozen = []
         for path, (at, difference) in self.differences.items():
+            divided = self._quotients(path) if settled else []
+            if len(divided) == 1:
+                _divide(difference, divided[0], made)
+                continue
             options = self._options(path) if settled else []
             if not self._is_before_breaks(difference):
                 options = [option for option in options if is_reading(option.label)]
@@ -138,6 +144,20 @@ class Thawing:
     def _is_before_breaks(self, difference: Difference) -> bool:
         return all(difference.site.number < broken.site.number for _, broken in self.breaks)
 
+    def _quotients(self, path: Any) -> list[Quotient]:
+        """Quotients with a size that give a float at all sizes seen."""
+        difference = self.differences[path][1]
+        mine = number(difference.mine)
+        if mine is None or not self._is_before_breaks(difference):
+            return []
+        observed: list[tuple[Sizes, float]] = [(self.sizes, mine)]
+        for sizes, found, comparable in self.seen:
+            value = number(found[path].theirs) if path in found else mine
+            if value is None or (path not in found and difference.site.number >= comparable):
+                return []
+            observed.append(({label: sizes[label] for label in self.sizes}, value))
+        return quotients(observed)
+
     def _options(self, path: Any) -> list[Expression]:
         """Expressions that give the constant at all sizes seen, one of each that are equal."""
         difference = self.differences[path][1]
@@ -171,6 +191,7 @@ class Thawing:
 
     def _separate(self) -> None:
         """Trace at further sizes until each constant has one expression, or none."""
+        self._separate_quotients()
         for _ in range(_TRIALS):
             groups = [
                 options
@@ -197,6 +218,18 @@ class Thawing:
         """Whether the model ran where another number was read at the example's sizes."""
         alike = (at for at, _, _ in self.seen if all(at[name] == size for name, size in self.sizes.items()))
         return any(at.get(label) != self._read[label] for at in alike)
+
+    def _separate_quotients(self) -> None:
+        """Trace at larger sizes, of all axes and of each alone, until each float has one quotient."""
+        larger = {label: size + 2 for label, size in trial_sizes.doubled(self.sizes).items()}
+        alone = [{**self.sizes, label: larger[label]} for label in list(self.sizes)[:_AXES]]
+        for sizes in (larger, *alone):
+            floats = [path for path, (_, d) in self.differences.items() if number(d.mine) is not None]
+            if all(len(self._quotients(path)) == 1 for path in floats):
+                return
+            trial = self.trials.at(sizes)
+            if trial is not None:
+                self._look(trial)
 
     def _at_separating_size(self, groups: list[list[Expression]]) -> Trial | None:
         outside = self.program.labels.outside
@@ -236,12 +269,34 @@ class Thawing:
             new = value
         if nodes:
             made.append((site.block, site.node, nodes))
-        if len(path) > 1:
-            site.node.inputs[path[0]] = _copied(site.node.inputs[path[0]])
-        holder: Any = site.node.inputs
-        for index in path[:-1]:
-            holder = holder[index]
-        holder[path[-1]] = new
+        _put(site.node, path, new)
+
+
+def _divide(difference: Difference, quotient: Quotient, made: list[tuple[Block, Node, list[Node]]]) -> None:
+    """Put a float that is computed of a size in place of the constant."""
+    site = difference.site
+    schema = parse("aten::div.int(int a, int b) -> float")
+    value = Value(f"{quotient.label}_{len(made)}", "float")
+    node = Node(
+        schema.full_name, list(quotient.operands()), [value], schema=schema, scope=site.node.scope,
+        location=site.node.location,
+    )  # fmt: skip
+    nodes = [node]
+    if isinstance(difference.mine, torch.Tensor):
+        tensor = Value(f"{value.name}_tensor", "Tensor")
+        nodes.append(Node("prim::NumToTensor", [value], [tensor], scope=node.scope, location=node.location))
+        value = tensor
+    made.append((site.block, site.node, nodes))
+    _put(site.node, difference.path, value)
+
+
+def _put(node: Node, path: Path, new: Any) -> None:
+    if len(path) > 1:
+        node.inputs[path[0]] = _copied(node.inputs[path[0]])
+    holder: Any = node.inputs
+    for index in path[:-1]:
+        holder = holder[index]
+    holder[path[-1]] = new
 
 
 def _is_no_size(difference: Difference) -> bool:

@@ -1,0 +1,65 @@
+"""Floats that a model makes of sizes in Python: quotients with one size stay live; all else is warned of."""
+
+import math
+import warnings
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+import onnxport
+from onnxport.errors import OnnxExporterWarning
+
+AXES = {"x": {0: "b", 1: "n"}}
+
+
+def centre(x):
+    return x - torch.full((2,), float(x.shape[1] - 1) / 2).sum()
+
+
+def scale(x):
+    return x * (2.0 / float(x.shape[1] - 1))
+
+
+def step(x):
+    return x / float(x.shape[1])
+
+
+def two_sizes(x):
+    return x * (float(x.shape[1]) / 4) + float(x.shape[0])
+
+
+def reciprocal_of_int(x):
+    return x * (1 / int(x.shape[0]))
+
+
+def pad_value(x):
+    return F.pad(x, (0, 1), value=x.shape[0])
+
+
+@pytest.mark.parametrize("model", [centre, scale, step, two_sizes, reciprocal_of_int, pad_value])
+def test_quotients_with_a_size(model):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OnnxExporterWarning)
+        result = onnxport.export(model, (torch.randn(2, 8),), input_names=["x"], dynamic_axes=AXES)
+    for shape in ((2, 8), (3, 11), (1, 5), (7, 40)):
+        x = torch.randn(shape)
+        torch.testing.assert_close(result(x), model(x))
+
+
+def root(x):
+    return x * math.sqrt(float(x.shape[1]))
+
+
+def of_both(x):
+    return x * (float(x.shape[1]) / float(x.shape[0]))
+
+
+def largest(x):
+    return x * (0.5 if x.shape[1] > 9 else 0.25)
+
+
+@pytest.mark.parametrize("model", [root, of_both, largest])
+def test_all_else_is_warned_of(model):
+    with pytest.warns(OnnxExporterWarning, match="may be"):
+        onnxport.export(model, (torch.randn(2, 8),), input_names=["x"], dynamic_axes=AXES)
