@@ -153,3 +153,84 @@ def test_registration_for_python_ops_comes_first():
     finally:
         unregister_custom_op_symbolic("prim::PythonOp", 9)
     assert (node.domain, node.op_type) == ("functions", "MyRelu")
+
+
+class TwoAndOne(torch.autograd.Function):
+    """What is computed first is returned last."""
+
+    @staticmethod
+    def forward(ctx, x):
+        first = x + 1
+        return first * 2, first
+
+
+class Ordered(torch.autograd.Function):
+    @staticmethod
+    def forward(x, dim):
+        order = torch.argsort(x, dim)
+        return torch.take_along_dim(x, order, dim), dim, order, None
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        assert output[1] == inputs[1]
+        assert output[3] is None
+        ctx.mark_non_differentiable(output[2])
+
+
+class Returns(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        return y, x + 1, y, x
+
+
+class Same(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x
+
+
+class OneOfOne(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return (x + 1,)
+
+
+class Writes(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        z = y * 2
+        y.add_(x)
+        x.add_(1)
+        ctx.mark_dirty(x, y)
+        return z + 1, x, z, y
+
+
+def _writes(x):
+    a, b = x * 1, x * 2
+    returned = Writes.apply(a, b)
+    return (*returned, a, b)
+
+
+ORDERED = {
+    "computed_in_another_order": TwoAndOne.apply,
+    "other_than_tensors": lambda x: [r for r in Ordered.apply(x, 1) if isinstance(r, torch.Tensor)],
+    "arguments": lambda x: Returns.apply(x, x * 2),
+    "the_argument": lambda x: Same.apply(x) * 2,
+    "a_tuple_of_one": lambda x: OneOfOne.apply(x)[0],
+    "written": _writes,
+}
+
+
+@pytest.mark.parametrize("name", ORDERED)
+def test_outputs_come_in_the_order_in_which_they_are_returned(name):
+    class Model(torch.nn.Module):
+        def forward(self, x):
+            return ORDERED[name](x)
+
+    results = run(exported(Model(), X, dynamic_axes={"x": {0: "n"}}), X.numpy())
+    expected = Model()(X)
+    expected = [expected] if isinstance(expected, torch.Tensor) else expected
+    assert len(results) == len(expected)
+    for actual, wanted in zip(results, expected):
+        assert actual.dtype == wanted.numpy().dtype
+        np.testing.assert_allclose(actual, wanted.numpy(), rtol=1e-6)

@@ -135,7 +135,18 @@ class GraphReader:
             "convention": node.cconv(),
         }
         if "Subgraph" in node.attributeNames():
-            result.blocks = (self.block(node.g("Subgraph")),)
+            self._forward(node, result)
+
+    def _forward(self, node: Any, result: Node) -> None:
+        """What a forward did; none where the tracer has lost some of its outputs. What isn't a tensor is None."""
+        given = node.outputsAt(0).type()
+        result.attributes["is_tuple"] = given.kind() == "TupleType"
+        types = given.elements() if given.kind() == "TupleType" else [x.type() for x in outputs_of(node)]
+        block = self.block(node.g("Subgraph"))
+        if len(block.returns) == sum(t.dtype() is not None for t in types):
+            returned = iter(block.returns)
+            block.returns = [None if t.dtype() is None else next(returned) for t in types]
+            result.blocks = (block,)
 
 
 def _path(hierarchy: str) -> str:

@@ -63,7 +63,7 @@ def _inlined(evaluator: Evaluator, node: Node) -> list[Any]:
     returned = evaluator.run(block)
     originals = {id(copy): x for copy, x in zip(copies, held)}
     results = [originals.get(id(r), r) for r in returned]
-    return [results] if len(node.outputs) == 1 and len(results) > 1 else results
+    return [tuple(results)] if node.attributes["is_tuple"] else results
 
 
 def _symbolic(node: Node, opset: int) -> Any:
