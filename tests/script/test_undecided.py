@@ -108,3 +108,13 @@ def test_what_needs_a_value_takes_it():
 def test_opsets_whose_ifs_are_too_weak():
     with pytest.raises(onnxport.errors.OpsetError, match="11"):
         check_script(sorts, (X, True), opset=10)
+
+
+def scales(x, slope: float):
+    return F.elu(x, slope)
+
+
+def test_floats_that_decide_the_form():
+    with pytest.raises(onnxport.errors.LoweringError, match="an attribute of the model or a default") as caught:
+        check_script(scales, (X, 0.5))
+    assert type(caught.value) is onnxport.errors.LoweringError

@@ -158,7 +158,7 @@ class Evaluator:
             result = lower(self.g, *arguments)
         except Undecided as error:
             if error.scalar is None or error.scalar.kind is not bool or not any(x is error.scalar for x in arguments):
-                raise
+                raise LoweringError(error.reason) from error
             return both_ways(self, node, error.scalar)
         results = [result] if len(node.outputs) == 1 else list(result or ())
         if self.facts is not NOTHING and not self.mutates:  # an argument given back is what it was, outside of here too

@@ -134,7 +134,7 @@ class Scalar:
     def _refuse(self, *_: object) -> NoReturn:
         error = Undecided(
             f"a Python {self.kind.__name__} that is known only at run time decides the form of the graph here; "
-            "pass it as a constant, or script the part of the model that depends on it"
+            "make it an attribute of the model or a default instead of an argument, or script the part that depends on it"
         )
         error.scalar = self
         raise error
