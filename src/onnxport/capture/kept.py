@@ -102,7 +102,7 @@ class Kept:
     """What a trace does, as far as it may lose a size.
 
     Args:
-        conditions: is told of sizes that numbers of results hang on.
+        conditions: is told of sizes that the tracer reads, or that numbers of results hang on.
 
     Attributes:
         doubtful: whether a function was called in a way that may lose one.
@@ -165,8 +165,11 @@ class Kept:
         def watch(*args: Any, **kwargs: Any) -> Any:
             rest = [*args[tensors:], *(v for k, v in kwargs.items() if k not in _TENSORS)]
             rest += [x for given in rest if isinstance(given, lists) for x in given]
-            if any(isinstance(x, torch.Tensor) for x in rest):
-                self.doubtful = True
+            for read in (x for x in rest if isinstance(x, torch.Tensor)):
+                if read.dim() or not torch._C._get_tracing_state():
+                    self.doubtful = True
+                else:
+                    self._conditions.take(read)
             return call(*args, **kwargs)
 
         return watch

@@ -172,6 +172,14 @@ class Trials:
                     return False
         return True
 
+    def _is_same_at(self, options: Iterator[dict[str, int]]) -> bool:
+        """Whether the program is the same at the first of these sizes at which the model runs."""
+        if self.program.keeps_sizes:
+            at = next(filter(self.runs, options), None)
+            return at is not None and bool(self.known(at))
+        trial = self.first(options)
+        return trial is not None and trial.same
+
     def guilty(self, different: Trial) -> tuple[str, ...]:
         """The labels which change the program when they alone change; all if that can't be told, or takes too long."""
         found: list[str] = []
@@ -179,8 +187,7 @@ class Trials:
             return tuple(self.sizes)
         for label, size in self.sizes.items():
             options = ({**self.sizes, label: n} for n in (different.sizes[label], size + 1, size * 2))
-            trial = self.first(options) if len(self.sizes) > 1 else None
-            if trial is None or not trial.same:
+            if len(self.sizes) == 1 or not self._is_same_at(options):
                 found.append(label)
         return tuple(found or self.sizes)
 
