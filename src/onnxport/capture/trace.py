@@ -16,6 +16,7 @@ from ..program import Block, Program, Value
 from ..program.ir import Input, Weight
 from . import bools, enclosed
 from .compiled import compiling_nothing, refused
+from .composed import composed_called
 from .conditions import Conditions
 from .constants import Constants
 from .encoders import padded_with_zeros
@@ -105,6 +106,7 @@ def _recorded(
         noting(calls),
         _quiet(),
         number_functions(),
+        composed_called(),
         padded_with_zeros(),
         mode,
     ):
