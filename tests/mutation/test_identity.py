@@ -33,6 +33,8 @@ def itself(x: Tensor):
         found += 100
     if torch.dropout(x, 0.5, False) is x:
         found += 1000
+    if torch.conj(x) is x:
+        found += 10000
     return x * found
 
 

@@ -18,6 +18,8 @@ CASES = [
     case("losses", lambda x: (F.cross_entropy(x, INDICES[:, 0]), F.kl_div(x.log_softmax(-1), x.softmax(-1)), F.huber_loss(x, x * 2)), f32(2, 4)),
     case("determinants", lambda x: (torch.linalg.det(x), torch.linalg.slogdet(x), torch.logdet(x @ x.mT)), f32(2, 3, 3)),
     case("solve", lambda x: (torch.linalg.solve(x, x * 2), torch.linalg.inv(x), torch.linalg.pinv(x[:2])), f32(3, 3)),
+    case("bilinear", nn.Bilinear(3, 4, 5), f32(2, 6, 3), f32(2, 6, 4)),
+    case("bilinear_row", lambda a, b, w: F.bilinear(a, b, w), f32(3), f32(4), f32(5, 3, 4)),
     case("conjugate", lambda x: (x.conj().imag, x.mH @ x, x.conj()), c64(3, 3)),
     case("spectrum", lambda x: (torch.fft.rfft(x).abs(), torch.fft.irfft(torch.fft.rfft(x)), torch.fft.fft2(x).real), f32(3, 4)),
     case("rrelu", lambda x: F.rrelu(x), f32(3, 4)),

@@ -176,6 +176,13 @@ def test_random_models_are_compared_by_shape() -> None:
     assert "the model is random" in str(report)
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_random_models_are_known_whatever_the_seed(seed: int) -> None:
+    result = onnxport.export(lambda x: torch.rand_like(x) + x, (torch.zeros(3, 4),))
+    torch.manual_seed(seed)
+    assert all(c.random for c in result.verify().checks)
+
+
 def test_parameters_that_are_inputs() -> None:
     assert onnxport.export(Model(), X, None, export_params=False, dynamic_axes=DYNAMIC).verify().ok
 

@@ -120,7 +120,7 @@ def to_device(g: Builder, self: Any, device: Any, dtype: int, *_: Any) -> Tensor
     return to(g, self, dtype)
 
 
-@lowering("aten::real", "aten::conj_physical", "aten::_conj_physical")
+@lowering("aten::real", "aten::conj", "aten::_conj", "aten::_conj_copy", "aten::conj_physical", "aten::_conj_physical")
 def same_real(g: Builder, self: Tensor) -> Tensor:
     """real(Tensor(a) self) -> Tensor(a), of a tensor that is real already"""
     return self

@@ -276,6 +276,25 @@ def bilinear(g: Builder, input1: Tensor, input2: Tensor, weight: Tensor, bias: T
     return result if bias is None else g.add(result, bias)
 
 
+@lowering("aten::_trilinear")
+def trilinear(
+    g: Builder,
+    i1: Tensor,
+    i2: Tensor,
+    i3: Tensor,
+    expand1: list[int],
+    expand2: list[int],
+    expand3: list[int],
+    sumdim: list[int],
+    unroll_dim: int = 1,
+) -> Tensor:
+    """_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] expand3, int[] sumdim,
+    int unroll_dim=1) -> Tensor: their product, each with new axes, summed"""
+    a, b, c = (g.unsqueeze(x, axes) if axes else x for x, axes in ((i1, expand1), (i2, expand2), (i3, expand3)))
+    result = g.mul(g.mul(a, b), c)
+    return g.reduce("ReduceSum", result, sumdim) if sumdim else result
+
+
 @lowering("aten::_grouped_mm")
 def grouped_mm(
     g: Builder,
