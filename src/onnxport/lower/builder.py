@@ -85,7 +85,7 @@ class Builder(Emitter):
                 folded = self._fold(op_type, inputs, attributes, outputs)
                 if folded is not None:
                     return folded
-                same = fold.unchanged(op_type, inputs)
+                same = fold.unchanged(op_type, inputs) if op_type in fold.NEUTRAL else None
                 if same is not None:
                     return (same,)
             name = kernels.named(op_type, attributes)

@@ -89,14 +89,14 @@ def fold(
 
 
 # What changes nothing as the second operand, and as the first one where the order doesn't matter.
-_NEUTRAL: dict[str, int] = {"Add": 0, "Sub": 0, "Mul": 1, "Div": 1, "Pow": 1, "And": 1, "Or": 0}
+NEUTRAL: dict[str, int] = {"Add": 0, "Sub": 0, "Mul": 1, "Div": 1, "Pow": 1, "And": 1, "Or": 0}
 _ORDERED = frozenset({"Sub", "Div", "Pow"})
 
 
 def unchanged(op_type: str, inputs: Sequence[Tensor | None]) -> Tensor | None:
     """The operand that an op gives back as it is, because the other one is 0, 1 or the like."""
-    number = _NEUTRAL.get(op_type)
-    if number is None or len(inputs) != 2:
+    number = NEUTRAL[op_type]
+    if len(inputs) != 2:
         return None
     for x, other in (inputs, inputs[::-1]):
         if x is None or other is None or x.dims is None or other.dims is None or x.dtype != other.dtype:
