@@ -27,8 +27,12 @@ def composed_called() -> Iterator[None]:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         if self._qualified_op_name.startswith(_PACKAGES) and torch._C._get_tracing_state():
             overload = getattr(self, self.overloads()[0])
+            mode: Any = torch.overrides._get_current_function_mode()  # type: ignore[no-untyped-call]
+            if hasattr(mode, "called"):
+                mode.called.add(self)  # sizes among its arguments may have become numbers
             if overload.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd):
-                return overload.decompose(*args, **kwargs)
+                with torch._C.DisableTorchFunction():  # a mode would call the operator as a whole
+                    return overload.decompose(*args, **kwargs)
         return plain(self, *args, **kwargs)
 
     with mock.patch.object(packet, "__call__", call):

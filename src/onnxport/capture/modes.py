@@ -41,6 +41,9 @@ _LISTS: Mapping[Function, tuple[int, tuple[str, ...]]] = {
 }  # fmt: skip
 
 
+_PLAIN = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
+
+
 class TracingMode(TorchFunctionMode):
     """Calls others instead of functions that the tracer records wrongly or not at all, and `watched` for those in it.
 
@@ -59,6 +62,8 @@ class TracingMode(TorchFunctionMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         self.called.add(func)
+        if types:  # the code of a subclass isn't seen
+            self.called.update(kind for kind in types if kind not in _PLAIN)
         call = self._instead.get(func, func)
         if kwargs and (out := kwargs.get("out")) is not None and torch._C._get_tracing_state():
             for tensor in out if isinstance(out, (tuple, list)) else (out,):
