@@ -63,6 +63,29 @@ def dynamic_axes(example: Any, other: Any) -> dict[str, dict[int, str]]:
     return axes
 
 
+def by_peer(exporter: str, model: Any, zoo: Zoo, names: list[str], axes: dict[str, dict[int, str]], opset: int) -> Any:
+    """The model as torch.onnx.export gives it, without or with dynamo."""
+    import io
+
+    import onnx
+
+    options: dict[str, Any] = {"kwargs": copied(zoo.example), "input_names": names, "opset_version": opset}
+    if exporter == "torchscript":
+        file = io.BytesIO()
+        torch.onnx.export(model, (), file, dynamo=False, dynamic_axes=axes, **options)
+        return onnx.load_from_string(file.getvalue())
+
+    def dynamic(a: Any, b: Any) -> Any:
+        if not isinstance(a, torch.Tensor):
+            return None
+        return {i: torch.export.Dim.DYNAMIC for i, (x, y) in enumerate(zip(a.shape, b.shape)) if x != y}
+
+    shapes = pytree.tree_map(dynamic, zoo.example, zoo.other)
+    program = torch.onnx.export(model, (), dynamo=True, dynamic_shapes=shapes, verbose=False, **options)
+    assert program is not None
+    return program.model_proto
+
+
 def run(proto: Any, arguments: Any) -> list[np.ndarray]:
     """The outputs of the exported model in onnxruntime."""
     options = ort.SessionOptions()

@@ -49,6 +49,9 @@ TABLES = (
     "speech_models",
     "transformers_models",
     "library_models",
+    "graph_models",
+    "package_models",
+    "quantized_models",
 )
 
 
@@ -64,7 +67,7 @@ def load_tables() -> None:
 # -- one model ------------------------------------------------------------------------------------
 
 
-def check(name: str, opset: int, folder: str | None) -> dict[str, Any]:
+def check(name: str, opset: int, folder: str | None, exporter: str) -> dict[str, Any]:
     """The record of one model."""
     import torch
 
@@ -94,14 +97,17 @@ def check(name: str, opset: int, folder: str | None) -> dict[str, Any]:
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", onnxport.errors.OnnxExporterWarning)
-            result = onnxport.export(model, (), kwargs=zoo.example, dynamic_axes=axes, opset_version=opset)
+            if exporter == "onnxport":
+                result = onnxport.export(model, (), kwargs=zoo.example, dynamic_axes=axes, opset_version=opset)
+                proto = result.model_proto
+            else:
+                proto = compare.by_peer(exporter, model, zoo, given[0].names, axes, opset)
     except Exception as error:
         traceback.print_exc()
         return {"status": "error", "error": first_line(error)}
     record: dict[str, Any] = {"export_s": round(time.perf_counter() - start, 2)}
     if any(issubclass(w.category, onnxport.errors.OnnxExporterWarning) for w in caught):
         record["warned"] = True
-    proto = result.model_proto
     record["nodes"] = len(proto.graph.node)
     if folder:
         import onnx
@@ -134,7 +140,7 @@ def child(name: str, options: argparse.Namespace, connection: Any) -> None:
         log = os.open(f"{options.logs}/{name.replace('/', '_')}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(log, 1)
         os.dup2(log, 2)
-    connection.send(check(name, options.opset, options.keep))
+    connection.send(check(name, options.opset, options.keep, options.exporter))
 
 
 def run_one(name: str, options: argparse.Namespace) -> dict[str, Any]:
@@ -165,14 +171,31 @@ def run_one(name: str, options: argparse.Namespace) -> dict[str, Any]:
 # -- all of them ----------------------------------------------------------------------------------
 
 
-def read() -> dict[str, dict[str, Any]]:
-    return json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+def read(path: Path = RESULTS) -> dict[str, dict[str, Any]]:
+    return json.loads(path.read_text()) if path.exists() else {}
 
 
-def write(results: dict[str, dict[str, Any]]) -> None:
+def write(results: dict[str, dict[str, Any]], path: Path = RESULTS) -> None:
     lines = [f"{json.dumps(name)}: {json.dumps(results[name])}" for name in sorted(results)]
-    RESULTS.with_suffix(".part").write_text("{\n" + ",\n".join(lines) + "\n}\n")
-    os.replace(RESULTS.with_suffix(".part"), RESULTS)
+    path.with_suffix(".part").write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    os.replace(path.with_suffix(".part"), path)
+
+
+def results_of(exporter: str) -> Path:
+    return RESULTS if exporter == "onnxport" else RESULTS.with_name(f"results_{exporter}.json")
+
+
+def sampled(chosen: list[Any], results: dict[str, dict[str, Any]], count: int) -> list[Any]:
+    """So many of each family, spread over it, of those that could be built."""
+    families: dict[str, list[Any]] = collections.defaultdict(list)
+    for item in chosen:
+        if results.get(item.name, {}).get("status", "unbuilt") != "unbuilt":
+            families[item.family].append(item)
+    return [items[i * len(items) // count] for i in range(count) for items in families.values() if i < len(items)]
+
+
+def passes(names: list[str], results: dict[str, dict[str, Any]]) -> str:
+    return f"{sum(results[n]['status'] == 'pass' for n in names)}/{len(names)}" if names else ""
 
 
 def write_table() -> None:
@@ -195,11 +218,18 @@ def write_table() -> None:
         "",
         f"**{len(good)} of {total} pass.**",
         "",
-        "| family | pass | of |",
-        "|---|---|---|",
+        "The last two columns are `torch.onnx.export` without and with `dynamo`, on a few models of each family, the same for",
+        "both; before them is what passes here of these.",
+        "",
+        "| family | pass | of | of the sample | torchscript | dynamo |",
+        "|---|---|---|---|---|---|",
     ]
+    peers = [read(results_of(peer)) for peer in ("torchscript", "dynamo")]
     for family in sorted(families):
-        lines.append(f"| {family} | {sum(n in good for n in families[family])} | {len(families[family])} |")
+        names = families[family]
+        sample = [n for n in names if all(n in peer for peer in peers)]
+        columns = [passes(sample, found) for found in (results, *peers)]
+        lines.append(f"| {family} | {sum(n in good for n in names)} | {len(names)} | {' | '.join(columns)} |")
     lines += ["", "### What passes", ""]
     for family in sorted(families):
         names = [n for n in sorted(families[family]) if results[n]["status"] == "pass"]
@@ -232,6 +262,8 @@ def main() -> int:
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--table", action="store_true", help="write docs/models.md and leave")
     parser.add_argument("--opset", type=int, default=20)
+    parser.add_argument("--exporter", default="onnxport", choices=("onnxport", "torchscript", "dynamo"))
+    parser.add_argument("--sample", type=int, metavar="N", help="N models of each family")
     parser.add_argument("--timeout", type=float, default=60)
     parser.add_argument("--logs", metavar="DIR")
     parser.add_argument("--keep", metavar="DIR", help="keep the exported models here")
@@ -251,8 +283,11 @@ def main() -> int:
             importlib.import_module(module.name)
     load_tables()
     pattern = re.compile(options.only)
-    results = read()
+    path = results_of(options.exporter)
+    results = read(path)
     chosen = [e for e in ENTRIES.values() if pattern.search(e.name) or pattern.search(e.family)]
+    if options.sample:
+        chosen = sampled(chosen, read(), options.sample)
     if options.failed:
         chosen = [e for e in chosen if results.get(e.name, {}).get("status", "pass") not in ("pass", "unbuilt")]
     elif not options.again:
@@ -262,8 +297,8 @@ def main() -> int:
             print(item.family, item.name)
             continue
         record = {"family": item.family, **run_one(item.name, options)}
-        results = {**read(), item.name: record}
-        write(results)
+        results = {**read(path), item.name: record}
+        write(results, path)
         text = (
             f"[{number}/{len(chosen)}] {item.name}: {record['status']} {record['seconds']} s {record.get('error', '')}"
         )
