@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import onnx_ir as ir
 
 from .arrangement import Move, Transpose
-from .graph import Graph
+from .graph import LAYOUT, Graph
 
 Cost = tuple[int, int]
 
@@ -25,7 +25,7 @@ Cost = tuple[int, int]
 def shorten_chains(graph: Graph) -> bool:
     """Rewrite in place; whether anything was."""
     changed = False
-    for node in list(graph.graph):
+    for node in [n for n in graph.graph if n.op_type in LAYOUT]:
         if graph.move(node) is None or _goes_on(graph, node):
             continue
         chain = graph.upwards(node)

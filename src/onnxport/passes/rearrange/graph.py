@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import onnx_ir as ir
 
 from ...dims import Dim, Size, parse
+from ..graph import content, sweep
 from .arrangement import Arrangement, Move, Reshape, Transpose
 
 _RESIZES = frozenset({"Reshape", "Squeeze", "Unsqueeze", "Flatten"})
+LAYOUT = _RESIZES | {"Transpose"}
+_WITH_BODIES = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 
 
 class Model:
@@ -46,29 +49,29 @@ class Model:
         self._names.add(name)
         return name
 
-    def constant(self, content: tuple[int, ...]) -> ir.Value:
+    def constant(self, numbers: tuple[int, ...]) -> ir.Value:
         """An initializer with these integers; one that is there already is used again."""
         initializers = self.graph.initializers
         if self._constants is None:
             self._constants = {}
             for value in initializers.values():
                 if value.dtype == ir.DataType.INT64 and value.shape is not None and len(value.shape) == 1:
-                    array = constant(value)
+                    array = content(value)
                     if array is not None and array.size <= 8:
                         self._constants.setdefault(tuple(array.tolist()), value)
-        if content not in self._constants:
+        if numbers not in self._constants:
             count = len(initializers)
             while f"constant_{count}" in initializers:
                 count += 1
-            tensor = ir.Tensor(np.array(content, np.int64), name=f"constant_{count}")
+            tensor = ir.Tensor(np.array(numbers, np.int64), name=f"constant_{count}")
             value = ir.Value(
-                name=tensor.name, type=ir.TensorType(tensor.dtype), shape=ir.Shape([len(content)]), const_value=tensor
+                name=tensor.name, type=ir.TensorType(tensor.dtype), shape=ir.Shape([len(numbers)]), const_value=tensor
             )
             self.graph.register_initializer(value)
             if self.weights_are_inputs:
                 self.graph.inputs.append(value)
-            self._constants[content] = value
-        return self._constants[content]
+            self._constants[numbers] = value
+        return self._constants[numbers]
 
 
 class Graph:
@@ -166,17 +169,7 @@ class Graph:
         for node in made:
             self.graph.insert_before(last, node)
         put_in_place(result, value)
-        self.sweep(last)
-
-    def sweep(self, node: ir.Node) -> None:
-        """Remove a node that nobody needs, and those that only it needed."""
-        if node.graph is not self.graph or any(v.uses() or v.is_graph_output() for v in node.outputs):
-            return
-        makers = [None if v is None else v.producer() for v in node.inputs]
-        self.graph.remove(node, safe=True)
-        for maker in makers:
-            if maker is not None:
-                self.sweep(maker)
+        sweep(last)
 
     def _node(
         self, value: ir.Value, sizes: Sequence[Size], move: Move, near: ir.Node
@@ -205,13 +198,14 @@ class Graph:
         return node
 
 
-def graphs(graph: ir.Graph) -> Iterator[ir.Graph]:
+def graphs(graph: ir.Graph) -> list[ir.Graph]:
     """A graph, and those of the bodies in it."""
-    yield graph
-    for node in graph:
+    found = [graph]
+    for node in [n for n in graph if n.op_type in _WITH_BODIES]:
         for attribute in node.attributes.values():
             if isinstance(attribute, ir.Attr) and attribute.type == ir.AttributeType.GRAPH:
-                yield from graphs(attribute.as_graph())
+                found += graphs(attribute.as_graph())
+    return found
 
 
 def put_in_place(old: ir.Value, new: ir.Value) -> None:
@@ -223,13 +217,6 @@ def put_in_place(old: ir.Value, new: ir.Value) -> None:
 
 def shape_of(sizes: Sequence[Size]) -> ir.Shape:
     return ir.Shape([d if isinstance(d, int) else str(d) for d in sizes])
-
-
-def constant(value: ir.Value | None) -> np.ndarray | None:  # type: ignore[type-arg]
-    """The content of an initializer that isn't an input of the graph too."""
-    if value is None or value.const_value is None or not value.is_initializer() or value.is_graph_input():
-        return None
-    return value.const_value.numpy()
 
 
 def _written(before: Sequence[Size], after: Sequence[Size]) -> tuple[int, ...] | None:

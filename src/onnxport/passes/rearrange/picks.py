@@ -16,8 +16,9 @@ from collections.abc import Sequence
 
 import onnx_ir as ir
 
+from ..graph import content
 from .arrangement import Arrangement, Move
-from .graph import Graph, constant
+from .graph import Graph
 
 
 def split_picks(graph: Graph) -> bool:
@@ -63,7 +64,7 @@ def _picks(graph: Graph, value: ir.Value) -> tuple[int, list[ir.Node]] | None:
     if sizes is None or any(n.op_type != "Gather" or n.graph is not graph.graph or n.domain for n in nodes):
         return None
     axes = {n.attributes.get_int("axis", 0) % len(sizes) for n in nodes}
-    indices = [constant(n.inputs[1]) for n in nodes]
+    indices = [content(n.inputs[1]) for n in nodes]
     if len(axes) != 1 or any(i is None or i.ndim for i in indices):
         return None
     (axis,) = axes

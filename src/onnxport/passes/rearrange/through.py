@@ -16,9 +16,10 @@ from collections.abc import Sequence
 
 import onnx_ir as ir
 
+from ..graph import Index, is_alone, store, sweep
 from .arrangement import Move, Reshape, Transpose
 from .chains import cost
-from .graph import Graph, constant, put_in_place, shape_of
+from .graph import Graph, put_in_place, shape_of
 
 ELEMENTWISE = frozenset(
     {"Abs", "Cast", "Cos", "Elu", "Erf", "Exp", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Log", "Mish", "Neg", "Relu"}
@@ -27,10 +28,10 @@ ELEMENTWISE = frozenset(
 ARITHMETIC = frozenset({"Add", "Div", "Mul", "Sub"})
 
 
-def move_transposes(graph: Graph) -> bool:
+def move_transposes(graph: Graph, index: Index) -> bool:
     """Rewrite in place; whether anything was."""
-    changed = [_unflatten(graph, node) for node in list(graph.graph) if node.op_type == "Gemm" and node.domain == ""]
-    for node in [n for n in graph.graph if n.op_type == "Transpose"]:
+    changed = [_unflatten(graph, node) for node in index.get("Gemm", ())]
+    for node in index.get("Transpose", ()):
         if node.graph is graph.graph:
             changed.append(_sink(graph, node) or _rise(graph, node))
     return any(changed)
@@ -55,7 +56,7 @@ def _sink(graph: Graph, transpose: ir.Node) -> bool:
     _pull_out(transpose, passed[0])
     _permute(passed, [move.perm.index(i) for i in range(len(move.perm))])
     _put_in(graph, passed[-1].outputs[0], move, node)
-    graph.sweep(transpose)
+    sweep(transpose)
     return True
 
 
@@ -82,7 +83,7 @@ def _rise(graph: Graph, transpose: ir.Node) -> bool:
     put_in_place(transpose.outputs[0], passed[-1].outputs[0])
     _permute(passed, move.perm)
     _put_in(graph, value, move, passed[0])
-    graph.sweep(transpose)
+    sweep(transpose)
     return True
 
 
@@ -185,7 +186,7 @@ def _unflatten(graph: Graph, gemm: ir.Node) -> bool:
         node.outputs[0].type, node.outputs[0].shape = result.type, result.shape
         graph.graph.insert_before(unflatten, node)
     put_in_place(result, made[-1].outputs[0])
-    graph.sweep(unflatten)
+    sweep(unflatten)
     flat.shape = shape_of(rows)
     graph.replace([flatten], plan, source)
     return True
@@ -195,15 +196,15 @@ def _stored_once(gemm: ir.Node) -> ir.Value | None:
     """The weight of a plain Gemm as MatMul takes it, transposed in its place; None if others use it as it is."""
     weight, bias = gemm.inputs[1], gemm.inputs[2] if len(gemm.inputs) > 2 else None
     plain = gemm.attributes.get_float("alpha", 1.0) == 1 and gemm.attributes.get_float("beta", 1.0) == 1
-    content = constant(weight)
     if not plain or gemm.attributes.get_int("transA", 0) != 0 or (bias is not None and _rank(bias) != 1):
         return None
-    if weight is None or content is None or gemm.attributes.get_int("transB", 0) == 0:
+    if weight is None or gemm.attributes.get_int("transB", 0) == 0:
         return weight
-    if len(weight.uses()) != 1 or weight.is_graph_output():
+    if not is_alone(weight) or weight.const_value is None or weight.shape is None:
         return None
-    weight.const_value = ir.Tensor(content.T, dtype=weight.dtype, name=weight.name)
-    weight.shape = ir.Shape(content.T.shape)
+    old = weight.const_value
+    weight.shape = ir.Shape(reversed(weight.shape))
+    store(weight, lambda: old.numpy().T)
     return weight
 
 
