@@ -14,7 +14,8 @@ Rules:
    parts stay as they are; for a scale of one element also products of two activations.
 3. None of the values between goes anywhere else, nor is an output of the graph.
 4. Weight and bias are initializers that nothing else uses, so that no weight is stored twice.
-5. All factors are finite.
+5. All factors and products are numbers of the weights' type: nothing overflows, and no channel gets lost among the
+   smallest numbers.
 The new weight keeps the name of the old. A large one is computed when it is written.
 """
 
@@ -22,7 +23,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx_ir as ir
 
@@ -41,6 +44,8 @@ from .graph import (
     sizes,
     store,
 )
+
+FAR = 2.0**40  # a factor that takes weights of the usual sizes out of the range of float32
 
 SUMS = frozenset({"Add", "BatchNormalization", "Conv", "Gemm", "MatMul", "Sub", "Sum"})
 
@@ -110,8 +115,9 @@ def _fold(graph: ir.Graph, node: ir.Node) -> bool:
     if not _into(source, affine, plan):
         return False
     if plan.bias is not None:
-        add_bias(graph, *plan.bias)
-        source = node.inputs[0] or source
+        product = plan.bias[0].outputs[0]
+        total = add_bias(graph, *plan.bias)
+        source = total if source is product else source
     if not bypass(node, source):
         return False
     for value, compute in plan.contents:
@@ -149,7 +155,7 @@ def _arithmetic(node: ir.Node) -> tuple[ir.Value, Affine] | None:
     number = np.asarray(content(second), dtype=np.float64).reshape(-1)
     with np.errstate(all="ignore"):
         number = 1 / number if node.op_type == "Div" else -number if node.op_type == "Sub" else number
-    if not is_finite(number):
+    if not _fits(number, first.dtype.numpy()):
         return None
     axis = long[0] + len(dims) if long else None
     return first, Affine(number, None, axis) if node.op_type in ("Mul", "Div") else Affine(None, number, axis)
@@ -163,6 +169,12 @@ def _sums(value: ir.Value) -> bool:
 
 def is_finite(array: Array) -> bool:
     return bool(np.isfinite(array).all())
+
+
+def _fits(array: Array, dtype: np.dtype[Any]) -> bool:
+    """Whether numbers are finite in a type."""
+    with np.errstate(over="ignore"):
+        return is_finite(array.astype(dtype))
 
 
 # -- the way to the weights ---------------------------------------------------------------------------
@@ -211,8 +223,9 @@ def _moved(node: ir.Node, affine: Affine) -> bool:
     if affine.axis is None:
         return True
     if node.op_type == "Transpose":
-        affine.axis = list(node.attributes.get_ints("perm", ()))[affine.axis]
-        return True
+        perm = node.attributes.get_ints("perm", ())
+        affine.axis = perm[affine.axis] if perm else len(node.outputs[0].shape or ()) - 1 - affine.axis
+        return affine.axis >= 0
     before, after = sizes(node.inputs[0]), sizes(node.outputs[0])
     if before is None or after is None:
         return False
@@ -263,11 +276,15 @@ def _biased(bias: ir.Value | None, source: ir.Value | None, affine: Affine, plan
     long = [i + rank - own for i, d in enumerate(bias.shape) if d != 1]
     if own > rank or len(long) > 1 or (long and affine.axis not in (None, long[0])):
         return False
+    if any(source.shape[i] != bias.shape[i - rank] for i in long):  # the sum is larger than what it is added to
+        return False
     new = np.asarray(content(bias), dtype=np.float64)
     if affine.scale is not None:
         new = new * affine.along(affine.scale, rank)
     if affine.shift is not None:
         new = new + affine.along(affine.shift, rank)
+    if not _fits(new, _dtype(bias)):
+        return False
     affine.shift = None
     plan.contents.append((bias, lambda: new))
     return True
@@ -277,7 +294,10 @@ def _matrix(node: ir.Node, affine: Affine, plan: Plan) -> bool:
     weight, result = node.inputs[1], node.outputs[0]
     if weight is None or weight.shape is None or result.shape is None or len(weight.shape) != 2:
         return False
+    shift = np.zeros(0) if affine.shift is None else affine.shift
     if affine.scale is None or not is_alone(weight) or affine.axis not in (None, len(result.shape) - 1):
+        return False
+    if not _scales(weight, affine.scale) or not _fits(shift, _dtype(weight)):
         return False
     plan.contents.append((weight, _scaled(weight, affine.scale)))
     if affine.shift is not None:
@@ -304,18 +324,46 @@ def _weighted(node: ir.Node, affine: Affine, plan: Plan) -> bool:
             outputs = 1 - node.attributes.get_int("transB", 0)
         behind = [1] * (len(weight.shape) - 1 - outputs)
         factor = affine.scale if affine.axis is None else affine.scale.reshape([-1, *behind])
+        if not _scales(weight, factor):
+            return False
         plan.contents.append((weight, _scaled(weight, factor)))
     if bias is not None:
         new = np.asarray(content(bias), dtype=np.float64)
         new = new if affine.scale is None else new * affine.scale
         new = new if affine.shift is None else new + affine.shift
+        if not _fits(new, _dtype(bias)):
+            return False
         plan.contents.append((bias, lambda: new))
     elif affine.shift is not None:
-        channels = weight.shape[1 if node.op_type == "ConvTranspose" else 0]
-        if node.op_type == "Gemm" or affine.shift.size != channels:
+        channels = weight.shape[0]
+        if node.op_type == "ConvTranspose":
+            channels = weight.shape[1] * node.attributes.get_int("group", 1)
+        if node.op_type == "Gemm" or affine.shift.size != channels or not _fits(affine.shift, _dtype(weight)):
             return False
         plan.bias = node, affine.shift
     return True
+
+
+def _dtype(value: ir.Value) -> np.dtype[Any]:
+    assert value.type is not None
+    return value.type.dtype.numpy()
+
+
+def _scales(weight: ir.Value, factor: Array) -> bool:
+    """Whether weights can be multiplied in their own type, with no more than rounding: all products are finite, and the
+    largest of a channel isn't so small that it has fewer digits. Looked at where the type or the factor makes it likely."""
+    dtype, size = _dtype(weight), np.abs(factor[factor != 0])
+    if not _fits(factor, dtype):
+        return False
+    if dtype != np.float16 and not (size > FAR).any() and not (size < 1 / FAR).any():
+        return True
+    array = content(weight)
+    assert array is not None
+    limits = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+    over = tuple(i for i in range(array.ndim) if i < array.ndim - factor.ndim or factor.shape[i - array.ndim] == 1)
+    largest = np.abs(array).max(axis=over, keepdims=True, initial=0).astype(np.float64)
+    products = largest * np.abs(factor)
+    return bool(((products <= float(limits.max)) & ((products >= float(limits.tiny)) | (products == 0))).all())
 
 
 def _scaled(weight: ir.Value, factor: Array) -> Callable[[], Array]:
@@ -333,19 +381,17 @@ def _scaled(weight: ir.Value, factor: Array) -> Callable[[], Array]:
 # -- changes ------------------------------------------------------------------------------------------
 
 
-def add_bias(graph: ir.Graph, node: ir.Node, shift: Array) -> None:
-    """Give a convolution or product a bias, named after its weight."""
+def add_bias(graph: ir.Graph, node: ir.Node, shift: Array) -> ir.Value:
+    """Give a convolution or product a bias, named after its weight; the result with it."""
     weight = node.inputs[1]
     assert weight is not None and weight.type is not None
     stem = (weight.name or "weight").removesuffix("weight").rstrip(".")
     name = f"{stem}.bias" if stem else "bias"
-    while name in graph.initializers:
-        name += "_"
     bias = constant(graph, name, shift.astype(weight.type.dtype.numpy()))
     if node.op_type != "MatMul":
         node.resize_inputs(3)
         node.replace_input_with(2, bias)
-        return
+        return node.outputs[0]
     product = node.outputs[0]
     user = only_use(product)
     assert user is not None
@@ -356,3 +402,4 @@ def add_bias(graph: ir.Graph, node: ir.Node, shift: Array) -> None:
     for i, value in enumerate(user.inputs):
         if value is product:
             user.replace_input_with(i, total.outputs[0])
+    return total.outputs[0]

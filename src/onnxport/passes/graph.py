@@ -88,12 +88,24 @@ def ints(node: ir.Node, name: str, position: int) -> list[int] | None:
 # -- changes ------------------------------------------------------------------------------------------
 
 
+def names(graph: ir.Graph) -> set[str]:
+    """The names of all values of a model but its constants, which a new constant may not have."""
+    taken: set[str] | None = graph.meta.get("names")
+    if taken is None:
+        bodies = {node.graph for node in graph.all_nodes() if isinstance(node.graph, ir.Graph)} | {graph}
+        made = [value.name for node in graph.all_nodes() for value in node.outputs]
+        taken = {name for name in made + [value.name for body in bodies for value in body.inputs] if name}
+        graph.meta["names"] = taken
+    return taken
+
+
 def constant(graph: ir.Graph, stem: str, array: Array) -> ir.Value:
     """A new initializer, or one that is there already under this name with this content."""
-    name, count = stem, 0
-    while (found := graph.initializers.get(name)) is not None:
+    name, count, taken = stem, 0, names(graph)
+    while name in taken or name in graph.initializers:
+        found = graph.initializers.get(name)
         same = content(found)
-        if same is not None and same.dtype == array.dtype and np.array_equal(same, array):
+        if found is not None and same is not None and same.dtype == array.dtype and np.array_equal(same, array):
             return found
         count += 1
         name = f"{stem}_{count}"

@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from .graph import constant
+
 
 @dataclass(slots=True)
 class _Norm:
@@ -60,11 +62,15 @@ def _norms(root: ir.Node) -> Iterable[_Norm]:
 def _quotients(root: ir.Node, x: ir.Value) -> list[ir.Node]:
     found = []
     for use in list(root.outputs[0].uses()):
+        if use.node.graph is not root.graph:  # in the body of an If or Loop
+            continue
         if use.node.op_type == "Div" and list(use.node.inputs) == [x, root.outputs[0]]:
             found.append(use.node)
         elif use.node.op_type == "Reciprocal":
-            products = [u.node for u in use.node.outputs[0].uses() if u.node.op_type == "Mul"]
-            found += [node for node in products if set(node.inputs) == {x, use.node.outputs[0]}]
+            products = [u.node for u in use.node.outputs[0].uses() if u.node.graph is root.graph]
+            found += [
+                node for node in products if node.op_type == "Mul" and set(node.inputs) == {x, use.node.outputs[0]}
+            ]
     return found
 
 
@@ -80,7 +86,7 @@ def _rewrite(graph: ir.Graph, norm: _Norm, opset: int) -> bool:
     if norm.quotient.op_type == "Div" and norm.square.op_type == "Pow":
         return False
     if norm.square.op_type == "Mul" and norm.square.graph is graph:  # else another quotient changed it
-        two = _constant(graph, np.array(2, np.float32))
+        two = constant(graph, "two", np.array(2, np.float32))
         _replace(graph, norm.square, "Pow", [norm.x, two], [])
     if norm.quotient.op_type == "Mul":
         old = norm.quotient
@@ -96,6 +102,8 @@ def _weighted(norm: _Norm) -> ir.Node | None:
     if len(uses) != 1 or quotient.is_graph_output() or uses[0].node.op_type != "Mul":
         return None
     product = uses[0].node
+    if product.graph is not norm.quotient.graph:
+        return None
     weight = next((v for v in product.inputs if v is not quotient), None)
     if weight is None or weight.shape is None or norm.x.shape is None or weight.dtype != ir.DataType.FLOAT:
         return None
@@ -124,16 +132,6 @@ def _sweep(graph: ir.Graph, node: ir.Node) -> None:
     for source in sources:
         if source is not None:
             _sweep(graph, source)
-
-
-def _constant(graph: ir.Graph, content: np.ndarray[Any, Any]) -> ir.Value:
-    name = "two"
-    while name in graph.initializers:
-        name += "_"
-    tensor = ir.Tensor(content, name=name)
-    value = ir.Value(name=name, type=ir.TensorType(tensor.dtype), shape=ir.Shape(content.shape), const_value=tensor)
-    graph.register_initializer(value)
-    return value
 
 
 # -- questions ----------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from ...dims import Dim, Size, parse
-from ..graph import content, sweep
+from ..graph import content, names, sweep
 from .arrangement import Arrangement, Move, Reshape, Transpose
 
 _RESIZES = frozenset({"Reshape", "Squeeze", "Unsqueeze", "Flatten"})
@@ -61,7 +61,7 @@ class Model:
                         self._constants.setdefault(tuple(array.tolist()), value)
         if numbers not in self._constants:
             count = len(initializers)
-            while f"constant_{count}" in initializers:
+            while f"constant_{count}" in initializers or f"constant_{count}" in names(self.graph):
                 count += 1
             tensor = ir.Tensor(np.array(numbers, np.int64), name=f"constant_{count}")
             value = ir.Value(
