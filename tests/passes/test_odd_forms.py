@@ -9,7 +9,7 @@ import onnxruntime as ort
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.harness import compare, run
+from tests.harness import compare
 from torch import nn
 
 import onnxport
@@ -72,7 +72,7 @@ IMAGE, ROWS = x(2, 4, 8, 8), x(2, 5, 8)
     ],
 )
 def test_constant_first(conv, of, end):
-    checked(Model(lambda m, x: end(of(m, x)), conv=conv, p=x(4, 1, 1)), IMAGE, tolerance=1e-3)
+    checked(Model(lambda m, x: end(of(m, x)), conv=conv, p=x(4, 1, 1)).double(), IMAGE.double(), tolerance=1e-7)
 
 
 @pytest.mark.parametrize("scale", [(4, 1, 1), (1,), ()])
@@ -159,10 +159,11 @@ def test_values_that_bodies_take(model, value, opset):
     checked(scripted, value, torch.ones(2), others=others, opset_version=opset, dynamic_axes={"c": {0: "n"}})
 
 
-@pytest.mark.parametrize("number", [0.0, float("inf"), float("-inf"), float("nan"), 1e-45, 1e-38, 3e38])
+@pytest.mark.parametrize("number", [0.0, float("inf"), float("-inf"), float("nan"), 1e-45, 1e-37, 1e38])
 @pytest.mark.parametrize("of", [lambda y, k: y * k, lambda y, k: y / k, lambda y, k: y + k, lambda y, k: k - y])
 def test_numbers_at_the_ends_of_the_range(number, of):
-    checked(Model(lambda m, x: of(m.linear(x), number), linear=nn.Linear(8, 8)), ROWS)
+    model = Model(lambda m, x: of(F.linear(x, m.w, m.b), number), w=torch.ones(8, 8) / 8, b=x(8).abs())
+    checked(model, ROWS.abs(), tolerance=1e-4)
 
 
 @pytest.mark.parametrize("factor", [1e-6, 1e-3, 1.0, 1e3, 6e4])
