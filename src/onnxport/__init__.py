@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from . import _opset_modules, errors
+from ._collector import paused
 
 if TYPE_CHECKING:
     from . import symbolic_helper, utils, verification
@@ -63,6 +64,11 @@ _opset_modules.install()
 
 
 def __getattr__(name: str) -> Any:
+    with paused():
+        return _imported(name)
+
+
+def _imported(name: str) -> Any:
     import_module("._lean", __name__)  # before anything that imports onnx_ir
     if name in _MODULES or name.startswith("symbolic_opset"):
         try:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import gc
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import torch
 
 from . import options as _options
+from ._collector import paused
 from .errors import CheckerError, OnnxExporterError, OpsetError, warn
 from .options import OperatorExportTypes, Options, TrainingMode
 from .result import ExportResult, require_runtime
@@ -120,7 +120,7 @@ def export(
         write.check_target(f, external_data=external_data)
     if verify:
         require_runtime()
-    with _collector_paused(), logging_on() if chosen.verbose else contextlib.nullcontext():
+    with paused(), logging_on() if chosen.verbose else contextlib.nullcontext():
         model = module_of(model)
         lowered, skeleton = convert(model, args, kwargs, chosen)
         if chosen.verbose:
@@ -264,7 +264,7 @@ def export_to_pretty_string(
         custom_opsets=custom_opsets,
         export_modules_as_functions=export_modules_as_functions,
     )
-    with _collector_paused(), logging_on() if chosen.verbose else contextlib.nullcontext():
+    with paused(), logging_on() if chosen.verbose else contextlib.nullcontext():
         lowered, _ = convert(module_of(model), args, kwargs, chosen)
         if google_printer:
             from .write import to_proto
@@ -274,19 +274,6 @@ def export_to_pretty_string(
         opsets = ", ".join(f"{domain or 'ai.onnx'}: {version}" for domain, version in model_ir.opset_imports.items())
         head = f"model {model_ir.graph.name} (IR version {model_ir.ir_version}, {opsets})\n"
         return head + text_of(lowered, node_names=add_node_names)
-
-
-@contextlib.contextmanager
-def _collector_paused() -> Iterator[None]:
-    """No garbage collection: an export makes many objects that all live to its end, and each collection would
-    look through them again (a third of the time of a deep model)."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _lower(program: Program, chosen: Options) -> Lowered:
