@@ -99,7 +99,9 @@ def _thaw(program: Program, sizes: Sizes, reruns: Reruns) -> tuple[Report, list[
     small = listed(different[0].sizes) if only_ifs else thawing.small
     for reading in program.readings if frozen else ():
         reading.followed = False
-    report = Report(stuck, (), tuple(frozen), tuple(conversions), small, trials.failure)
+    report = Report(
+        stuck, (), tuple(frozen), tuple(conversions), small, trials.failure, tuple(thawing.guessed.values())
+    )
     others = [trial for trial in made if not trial.same] if thawing.breaks or thawing.few else []
     return report, others[:_ELSEWHERE], different[0]
 

@@ -32,6 +32,7 @@ class Report:
         conversions: where sizes became Python numbers.
         small: sizes at which the program is another one, where it is the same at larger ones.
         failure: what the model raised at other sizes, where it ran at none.
+        guessed: places where one of several numbers that the model read was taken.
     """
 
     stuck: tuple[str, ...] = ()
@@ -40,6 +41,7 @@ class Report:
     conversions: tuple[Conversion, ...] = ()
     small: str = ""
     failure: str = ""
+    guessed: tuple[Frozen, ...] = ()
 
     def message(self, sizes: Sizes) -> str:
         """What to tell the user; "" if all is well."""
@@ -49,7 +51,20 @@ class Report:
             f"exported model isn't known ({self.failure}). Give an example at which they can grow and shrink, or "
             "check_axes=False if you know better."
         ]
-        return "\n".join([*(lines if stuck else ()), *(self._frozen(sizes) if self.frozen else ())])
+        return "\n".join(
+            [
+                *(lines if stuck else ()),
+                *(self._frozen(sizes) if self.frozen else ()),
+                *(self._guessed() if self.guessed else ()),
+            ]
+        )
+
+    def _guessed(self) -> list[str]:
+        return [
+            "the model takes ints out of tensors, several of which were alike in all runs that were tried; the exported model "
+            "uses the last one that was read. Give an example at which they are different, and compare with verify=True.",
+            *_some(dict.fromkeys(map(str, self.guessed))),
+        ]
 
     def _frozen(self, sizes: Sizes) -> list[str]:
         labels = listed({label: sizes[label] for label in self.labels})

@@ -42,6 +42,7 @@ class Thawing:
         self.breaks: list[tuple[str, Difference]] = []  # and where
         self.differences: dict[Any, tuple[str, Difference]] = {}
         self.few: list[tuple[str, Difference]] = []
+        self.guessed: dict[Any, Frozen] = {}  # by path; what of it is so when all is seen counts
         self._read = numbers(program)
         self._numbers = (
             {value: site.number for site in sites(program) for value in site.node.outputs} if self._read else {}
@@ -109,6 +110,7 @@ class Thawing:
             if len(divided) == 1:
                 _divide(difference, divided[0], made)
                 continue
+            self.guessed.pop(path, None)
             options = self._options(path) if settled else []
             if not self._is_before_breaks(difference):
                 options = [option for option in options if is_reading(option.label)]
@@ -116,6 +118,7 @@ class Thawing:
                 self._replace(difference, options[0], made)
                 frozen += self._too_short(difference, options[0])
             else:
+                self.guessed.pop(path, None)
                 frozen.append(_frozen(difference, at))
         if self.few and not frozen:
             self.small = self.small or self.few[0][0]
@@ -186,6 +189,8 @@ class Thawing:
         if len(read) == 1 and len(fitting) > 1 and not self._is_free(read[0].label):
             fitting = read  # the model runs only where the size is what was read
         if read and len(read) == len(fitting):
+            if len(read) > 1:
+                self.guessed[path] = Frozen(_place(difference.site), "one of several ints that the model reads")
             return last_before(self.program, read, difference.site.number, self._numbers)
         return fitting
 
