@@ -245,19 +245,29 @@ class Thawing:
         if self.trials.rolls:  # a single iteration isn't recognised
             for label, size in self.sizes.items():
                 refused[label].update(range(1, size if self.program.labels.count(label) is None else 3))
+        tried = {label: set(sizes) for label, sizes in refused.items()}
         for attempt in range(3):
             chosen = {}
             for label, size in self.sizes.items():
                 # A model may take whole multiples only, of a patch or a stride.
                 step = math.gcd(size, *(at[label] for at, _, _ in self.seen)) if attempt else 1
-                own = [[e for e in g if e.label == label] for g in groups]
-                chosen[label] = separating_size(size, own, refused[label], step)
-            trial = self.trials.at(chosen)
+                chosen[label] = separating_size(size, _of(label, groups), refused[label], step)
+            trial = self._at(chosen)
             if trial is not None:
                 return trial
             for label, size in chosen.items():
                 refused[label].add(size)
+        # Where one axis follows from another, the model takes no choice of each on its own: change single ones.
+        for label in dict.fromkeys(e.label for group in groups for e in group if e.label in self.sizes):
+            alone = separating_size(self.sizes[label], _of(label, groups), tried[label])
+            trial = self._at({**self.sizes, label: alone})
+            if trial is not None:
+                return trial
         return None
+
+    def _at(self, sizes: dict[str, int]) -> Trial | None:
+        """A trace at these sizes, if they aren't the example's, which tell nothing."""
+        return None if self.trials.allowed(sizes) == self.sizes else self.trials.at(sizes)
 
     def _replace(
         self, difference: Difference, expression: Expression, made: list[tuple[Block, Node, list[Node]]]
@@ -275,6 +285,10 @@ class Thawing:
         if nodes:
             made.append((site.block, site.node, nodes))
         _put(site.node, path, new)
+
+
+def _of(label: str, groups: list[list[Expression]]) -> list[list[Expression]]:
+    return [[e for e in group if e.label == label] for group in groups]
 
 
 def _divide(difference: Difference, quotient: Quotient, made: list[tuple[Block, Node, list[Node]]]) -> None:
