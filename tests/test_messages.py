@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import inspect
 import re
 
 import pytest
@@ -119,10 +121,26 @@ def test_a_symbolic_function_that_refuses_a_value_shows_it():
     "options, text",
     [
         ({"opset_version": 6}, "opset_version 6 is not supported: the installed onnx allows 7 to"),
-        ({"training": "eval"}, "training must be a TrainingMode, not 'eval'"),
+        (
+            {"training": "eval"},
+            "training must be TrainingMode.EVAL or TrainingMode.PRESERVE or TrainingMode.TRAINING, not 'eval'",
+        ),
+        ({"operator_export_type": "ONNX"}, "operator_export_type must be OperatorExportTypes.ONNX or "),
         ({"input_names": "x"}, "input_names must be a list of strings, not 'x'"),
+        ({"input_names": 3}, "input_names must be a list of strings, not 3"),
         ({"input_names": ["a", "a"]}, "input_names has 'a' more than once"),
+        ({"dynamic_axes": [0]}, "dynamic_axes must be a dict by the names of inputs, {'x': {0: 'batch'}}, not [0]"),
         ({"dynamic_axes": {"x": 5}}, "dynamic_axes['x'] must be a dict {axis: label} or a list of axes, not 5"),
+        ({"custom_opsets": ["d"]}, "custom_opsets must be a dict of domains and versions, {'mine': 1}, not ['d']"),
+        ({"kwargs": [1]}, "kwargs must be a dict of named arguments, not list"),
+        ({"f": torch.ones(2)}, "f must be a path or a binary stream with write(), not Tensor; it comes after args"),
+        ({"dynamic_axis": {}}, "export() has no argument 'dynamic_axis'; did you mean 'dynamic_axes'?"),
+        ({"input_name": ["x"]}, "export() has no argument 'input_name'; did you mean 'input_names'?"),
+        ({"zzz": 1}, "export() has no argument 'zzz'; it has model, args, f, "),
+        ({"dynamo": True}, "which is one of today's torch.onnx.export: leave it out, or call torch.onnx.export as it"),
+        ({"report": True}, "which is one of today's torch.onnx.export"),
+        ({"example_outputs": None}, "which torch.onnx.export had long ago: leave it out"),
+        ({"use_external_data_format": True}, "did you mean 'external_data'?"),
         ({"custom_opsets": {"d": 0}}, "custom_opsets['d'] must be at least 1, not 0"),
         (
             {"export_modules_as_functions": True, "opset_version": 14},
@@ -132,6 +150,30 @@ def test_a_symbolic_function_that_refuses_a_value_shows_it():
 )
 def test_a_wrong_argument_says_which_and_what_is_right(options, text):
     assert text in message((TypeError, ValueError), torch.nn.ReLU(), torch.randn(2), **options)
+
+
+def test_arguments_of_todays_exporter_are_known():
+    """Each one that `export` lacks is told to be of `torch.onnx.export`, and is taken where that is replaced."""
+    with onnxport.replace_torch_onnx():
+        parameters = inspect.signature(torch.onnx.export).parameters.values()
+    todays = {p.name for p in parameters if p.kind is not p.VAR_KEYWORD}
+    for name in todays - set(inspect.signature(onnxport.export).parameters):
+        assert "one of today's torch.onnx.export" in message(TypeError, torch.nn.ReLU(), torch.randn(2), **{name: None})
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float64])
+def test_weights_and_an_example_of_other_types_are_told(dtype):
+    text = message(TypeError, torch.nn.Linear(2, 2), torch.ones(1, 2, dtype=dtype))
+    assert text.endswith(f"the weights are torch.float32, the example is {dtype}")
+
+
+def test_a_folder_that_takes_no_file_is_told_with_the_path_that_was_asked_for(monkeypatch, tmp_path):
+    def refuse(path, mode):
+        raise PermissionError(errno.EACCES, "Permission denied", path)
+
+    monkeypatch.setattr("builtins.open", refuse)
+    path = str(tmp_path / "model.onnx")
+    assert message(PermissionError, torch.nn.ReLU(), torch.ones(2), f=path).endswith(f"Permission denied: {path!r}")
 
 
 def test_arguments_that_do_not_fit_show_the_signature():

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Target = str | os.PathLike[str] | BinaryIO
 
 
+@_options.knowing_others
 def export(
     model: Any,
     args: Any = (),

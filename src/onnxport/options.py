@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import difflib
 import enum
-from collections.abc import Iterable, Mapping, Sequence
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import onnx
 import torch
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 MIN_OPSET = 7
 DEFAULT_OPSET = 14
@@ -72,6 +78,46 @@ class Options:
         return max(DEFAULT_OPSET, FUNCTIONS_OPSET) if self.modules_as_functions else DEFAULT_OPSET
 
 
+# Arguments of other versions of `torch.onnx.export`.
+_NEWER = {
+    "artifacts_dir",
+    "custom_translation_table",
+    "dump_exported_program",
+    "dynamo",
+    "fallback",
+    "profile",
+    "report",
+}
+_OLDER = {"aten", "enable_onnx_checker", "example_outputs", "propagate", "strip_doc_string", "_retain_param_name"}
+_RENAMED = {"use_external_data_format": "external_data"}
+
+
+def knowing_others(function: Callable[P, R]) -> Callable[P, R]:
+    """A call with an argument that the function doesn't have says what to do instead."""
+    known = inspect.signature(function).parameters
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name in kwargs:
+            if name not in known:
+                raise TypeError(f"{function.__name__}() has no argument {name!r}{_instead(name, list(known))}")
+        return function(*args, **kwargs)
+
+    return call
+
+
+def _instead(name: str, known: Sequence[str]) -> str:
+    if name in _NEWER:
+        return (
+            ", which is one of today's torch.onnx.export: leave it out, or call torch.onnx.export as it is within "
+            "`with onnxport.replace_torch_onnx():`"
+        )
+    if name in _OLDER:
+        return ", which torch.onnx.export had long ago: leave it out, it isn't needed"
+    meant = [_RENAMED[name]] if name in _RENAMED else difflib.get_close_matches(name, known, 1)
+    return f"; did you mean {meant[0]!r}?" if meant else f"; it has {', '.join(known)}"
+
+
 def check(
     *,
     export_params: bool,
@@ -129,7 +175,8 @@ def member(kind: type[Any], value: Any, name: str) -> Any:
         label = getattr(value, "name", str(value).rpartition(".")[2])
         if label in kind.__members__:
             return kind[label]
-    raise TypeError(f"{name} must be a {kind.__name__}, not {value!r}")
+    members = " or ".join(f"{kind.__name__}.{label}" for label in kind.__members__)
+    raise TypeError(f"{name} must be {members}, not {value!r}")
 
 
 def check_opset(version: int | None) -> int | None:
@@ -148,7 +195,7 @@ def check_opset(version: int | None) -> int | None:
 def _names(names: Sequence[str] | None, argument: str) -> tuple[str, ...]:
     if names is None:
         return ()
-    if isinstance(names, str) or not all(isinstance(n, str) for n in names):
+    if isinstance(names, str) or not isinstance(names, Iterable) or not all(isinstance(n, str) for n in names):
         raise TypeError(f"{argument} must be a list of strings, not {names!r}")
     doubled = sorted({n for n in names if list(names).count(n) > 1})
     if doubled:
@@ -168,6 +215,8 @@ def check_clash(inputs: Iterable[str], outputs: Iterable[str]) -> None:
 def _dynamic_axes(axes: Mapping[str, Any] | None) -> dict[str, dict[int, str]]:
     """Both forms as {name: {axis: label}}; a list of axes gets labels counted per tensor."""
     result: dict[str, dict[int, str]] = {}
+    if axes is not None and not isinstance(axes, Mapping):
+        raise TypeError(f"dynamic_axes must be a dict by the names of inputs, {{'x': {{0: 'batch'}}}}, not {axes!r}")
     for name, spec in (axes or {}).items():
         if isinstance(spec, Mapping):
             entries = dict(spec)
@@ -185,6 +234,8 @@ def _dynamic_axes(axes: Mapping[str, Any] | None) -> dict[str, dict[int, str]]:
 
 
 def _custom_opsets(opsets: Mapping[str, int] | None) -> dict[str, int]:
+    if opsets is not None and not isinstance(opsets, Mapping):
+        raise TypeError(f"custom_opsets must be a dict of domains and versions, {{'mine': 1}}, not {opsets!r}")
     for domain, version in (opsets or {}).items():
         if not isinstance(domain, str) or isinstance(version, bool) or not isinstance(version, int):
             raise TypeError(f"custom_opsets must map domains to versions, not {domain!r} to {version!r}")

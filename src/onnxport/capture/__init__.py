@@ -49,7 +49,7 @@ def capture(model: Any, args: Any, kwargs: Mapping[str, Any] | None, options: Op
     except CompiledCall as error:
         return _through_export(model, positional, named, options, error)
     except Exception as error:
-        slip = slip_in(args, model)
+        slip = slip_in(args, model, error)
         if slip is None:
             raise
         raise TypeError(f"{error}\n  {slip}") from error

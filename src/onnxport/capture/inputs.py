@@ -65,13 +65,15 @@ def normalize(args: Any, kwargs: Mapping[str, Any] | None) -> tuple[tuple[Any, .
     """
     if not isinstance(args, tuple):
         args = tuple(args) if isinstance(args, list) and kwargs is not None else (args,)
+    if kwargs is not None and not isinstance(kwargs, Mapping):
+        raise TypeError(f"kwargs must be a dict of named arguments, not {type(kwargs).__name__}")
     named: dict[str, Any] = {}
     if args and isinstance(args[-1], dict) and all(isinstance(k, str) for k in args[-1]) and kwargs is None:
         named, args = args[-1], args[:-1]
     return args, {**named, **(kwargs or {})}
 
 
-def slip_in(args: Any, model: Any) -> str | None:
+def slip_in(args: Any, model: Any, error: Exception) -> str | None:
     """What may be wrong with `args` or the model where it doesn't run on them."""
     if isinstance(args, list):
         return "args is a list, which stands for one argument; a tuple has an element for each argument"
@@ -84,7 +86,17 @@ def slip_in(args: Any, model: Any) -> str | None:
     given = {str(t.device) for t in pytree.tree_leaves(args) if isinstance(t, torch.Tensor)}
     if there and given and there != given:
         return f"the weights are on {', '.join(sorted(there))}, the example is on {', '.join(sorted(given))}"
+    if isinstance(error, RuntimeError) and "type" in str(error):
+        return _types_apart(weights, [t for t in pytree.tree_leaves(args) if isinstance(t, torch.Tensor)])
     return None
+
+
+def _types_apart(weights: Sequence[torch.Tensor], given: Sequence[torch.Tensor]) -> str | None:
+    """Floats of the example that no weight is of, which most operators don't mix."""
+    theirs, ours = (sorted({str(t.dtype) for t in ts if t.is_floating_point()}) for ts in (weights, given))
+    if not theirs or not ours or set(theirs) & set(ours):
+        return None
+    return f"the weights are {', '.join(theirs)}, the example is {', '.join(ours)}"
 
 
 def bind(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:

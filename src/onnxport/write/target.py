@@ -21,7 +21,7 @@ def path_of(f: Target) -> str | None:
         return os.fsdecode(f)
     if callable(getattr(f, "write", None)):
         return None
-    raise TypeError(f"expected a path or a binary stream with write(), got {type(f).__name__}")
+    raise TypeError(f"f must be a path or a binary stream with write(), not {type(f).__name__}; it comes after args")
 
 
 def is_device(path: str) -> bool:
@@ -79,7 +79,7 @@ def replacing(*paths: str) -> Iterator[list[BinaryIO]]:
             for path in paths:
                 path = os.path.realpath(path)  # a link stays a link, as with open()
                 pairs.append((_sibling(path), path))
-                opened.append(files.enter_context(open(pairs[-1][0], "xb")))
+                opened.append(files.enter_context(_opened(*pairs[-1])))
                 if os.path.exists(path):
                     shutil.copymode(path, pairs[-1][0])
             yield opened
@@ -88,6 +88,13 @@ def replacing(*paths: str) -> Iterator[list[BinaryIO]]:
         for temporary, _ in pairs:
             with suppress(FileNotFoundError):
                 os.unlink(temporary)
+
+
+def _opened(temporary: str, path: str) -> BinaryIO:
+    try:
+        return open(temporary, "xb")
+    except OSError as error:  # of the folder: the name that nobody knows would only puzzle
+        raise type(error)(error.errno, error.strerror, path) from None
 
 
 def _commit(pairs: list[tuple[str, str]]) -> None:
