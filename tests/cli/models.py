@@ -44,5 +44,9 @@ def make() -> torch.nn.Module:
     return Net().train()
 
 
+def sized(n: int) -> torch.nn.Module:
+    return torch.nn.Linear(n, n)
+
+
 def number() -> int:
     return 5

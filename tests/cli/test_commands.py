@@ -79,7 +79,14 @@ def test_verify_file_that_differs(file: pathlib.Path, capsys: pytest.CaptureFixt
     [
         (["tests.cli.nowhere:make"], 2, "there is no module 'tests.cli.nowhere'"),
         ([f"{MODELS}:nope"], 2, "has no 'nope'"),
-        ([f"{MODELS}:number"], 2, "gives a int, not a torch.nn.Module"),
+        ([f"{MODELS}:mak"], 2, "has no 'mak'; did you mean 'make'?"),
+        ([f"{MODELS}:number"], 2, "number is not a torch.nn.Module, nor makes one: int"),
+        ([f"{MODELS}:sized"], 2, "sized takes arguments; it must make the model without any"),
+        (["tests/cli/models.py"], 2, "is a file of Python; give tests.cli.models:NAME, as Python imports it"),
+        (["./tests/cli/models.py:make"], 2, "is a file; give tests.cli.models:make, as Python imports it"),
+        (["{file}"], 2, "is an ONNX model already; give the model in PyTorch"),
+        ([f"{MODELS}:make", *INPUTS[:2], "-i", "shft=float32[3]"], 2, "--input 'shft': the model takes x, shift"),
+        ([f"{MODELS}:make", "-i", "shift=float32[2,4]", "-i", "b=float32[4]"], 2, "--input 'b': the model takes x"),
         (["model.bin"], 2, "is no file, and not package.module:name either"),
         ([f"{MODELS}:make", "-i", "x=float32"], 2, "is not NAME=DTYPE"),
         ([f"{MODELS}:make", *INPUTS[:2]], 2, "args don't fit forward"),
@@ -93,7 +100,7 @@ def test_errors(
     arguments: list[str], code: int, message: str, file: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file.write_bytes(b"old")
-    assert run(["export", *arguments, "-o", str(file)]) == code
+    assert run(["export", *(a.format(file=file) for a in arguments), "-o", str(file)]) == code
     err = capsys.readouterr().err
     assert message in err
     assert "Traceback" not in err
@@ -130,6 +137,9 @@ def test_pickles_are_loaded_only_if_told(tmp_path: pathlib.Path, capsys: pytest.
     assert not mark.exists()
     torch.save(Net(), path)
     assert run(["export", str(path), "-o", out, *INPUTS, "--unsafe", "--verify"]) == 0
+    torch.save(Net().state_dict(), path)
+    assert run(["export", str(path), "-o", out, *INPUTS, "--unsafe"]) == 2
+    assert "holds no whole torch.nn.Module, but OrderedDict; write a function" in capsys.readouterr().err
 
 
 def test_scripts(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:

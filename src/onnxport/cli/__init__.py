@@ -63,9 +63,9 @@ Seed = Annotated[
 
 def _version(value: bool) -> None:
     if value:
-        from importlib.metadata import version
+        from .. import __version__
 
-        typer.echo(f"onnxport {version('onnxport')}")
+        typer.echo(f"onnxport {__version__}")
         raise typer.Exit
 
 

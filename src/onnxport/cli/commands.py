@@ -124,7 +124,7 @@ def table_of(report: Report) -> Table:
 
 
 def _arguments(model: Any, specs: Sequence[InputSpec], seed: int) -> tuple[tuple[Any, ...], list[str]]:
-    """Example arguments: by name where every name is one of `forward`'s parameters, in order otherwise."""
+    """Example arguments: by name where every name is one of `forward`'s parameters, in order where none is."""
     made = make_inputs(specs, seed)
     parameters = _parameters(model)
     if made and parameters is not None and set(made) <= set(parameters):
@@ -132,6 +132,9 @@ def _arguments(model: Any, specs: Sequence[InputSpec], seed: int) -> tuple[tuple
         if ordered == parameters[: len(ordered)]:
             return tuple(made[name] for name in ordered), ordered
         return (made,), ordered
+    if parameters is not None and set(made) & set(parameters) and not _takes_any(model):
+        unknown = ", ".join(repr(name) for name in made if name not in parameters)
+        raise BadUsage(f"--input {unknown}: the model takes {', '.join(parameters)}")
     return tuple(made.values()), list(made)
 
 
@@ -147,6 +150,18 @@ def _parameters(model: Any) -> list[str] | None:
     if isinstance(model, torch.nn.Module):
         return list(inspect.signature(model.forward).parameters)
     return None
+
+
+def _takes_any(model: Any) -> bool:
+    """Whether `forward` collects arguments in `*args` or `**kwargs`."""
+    import inspect
+
+    import torch
+
+    if not isinstance(model, torch.nn.Module) or isinstance(model, torch.jit.ScriptModule):
+        return False
+    parameters = inspect.signature(model.forward).parameters.values()
+    return any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
 
 
 @contextlib.contextmanager
