@@ -298,6 +298,20 @@ def test_a_result_called_with_arrays_asks_for_tensors():
         result(*(x.numpy() for x in SCALED))
 
 
+def test_verify_asks_for_a_list_of_arguments():
+    result = onnxport.export(Scale(), SCALED)
+    with pytest.raises(TypeError, match="must be a list of arguments to compare at, not a tensor"):
+        result.verify(SCALED[0])
+
+
+def test_a_run_that_onnxruntime_refuses_says_which_axis():
+    result = onnxport.export(Scale(), SCALED)
+    with pytest.raises(
+        errors.VerificationError, match=r"invalid dimensions for input: factor .* index: 0 Got: 2 Expected: 3"
+    ):
+        result.verify([(torch.ones(2, 2), torch.ones(2))])
+
+
 def test_an_empty_path_is_called_empty():
     assert "the path of the target is empty" in message(FileNotFoundError, Scale(), *SCALED, f="")
 

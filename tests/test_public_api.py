@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import re
 import types
+from pathlib import Path
 
 import pytest
+import torch
 
 import onnxport
 from onnxport import options
@@ -106,3 +109,10 @@ def test_opset_modules_can_be_had_as_attributes_and_imported(opset):
     module = getattr(onnxport, f"symbolic_opset{opset}")
     assert module is __import__(f"onnxport.symbolic_opset{opset}", fromlist=["relu"])
     assert callable(module.relu)
+
+
+def test_the_version_is_that_of_the_project_and_in_each_model():
+    project = (Path(__file__).parents[1] / "pyproject.toml").read_text()
+    assert re.findall(r'^version = "(.*)"', project, re.M) == [onnxport.__version__]
+    model = onnxport.export(torch.nn.ReLU(), torch.ones(2)).model_proto
+    assert (model.producer_name, model.producer_version) == ("onnxport", onnxport.__version__)

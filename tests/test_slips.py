@@ -101,6 +101,43 @@ def test_an_array_that_becomes_a_constant_is_warned_of():
     assert result.input_names == ["x"]
 
 
+class Slots:
+    __slots__ = ("a",)
+
+    def __init__(self, a) -> None:
+        self.a = a
+
+
+@pytest.mark.parametrize(
+    "hidden, kind",
+    [
+        ({X}, "set"),
+        (frozenset([X]), "frozenset"),
+        (iter([X]), "list_iterator"),
+        ((x for x in [X]), "generator"),
+        ({"a": X}.values(), "dict_values"),
+        (Slots(X), "Slots"),
+    ],
+)
+def test_tensors_that_are_not_seen_as_inputs_are_warned_of(hidden, kind):
+    class Sum(torch.nn.Module):
+        def forward(self, x, others):
+            return x + (others.a if isinstance(others, Slots) else sum(others))
+
+    with pytest.warns(OnnxExporterWarning, match=f"'others', {kind}, has tensors in it, which are constants"):
+        result = onnxport.export(Sum(), (X, hidden))
+    assert result.input_names == ["x"]
+
+
+@pytest.mark.parametrize("other", [{1, 2}, iter([1, 2]), torch.float32, slice(1), range(2), "text", None, sum])
+def test_values_without_tensors_are_not_warned_of(other):
+    class Ignores(torch.nn.Module):
+        def forward(self, x, other):
+            return x + 1
+
+    assert onnxport.export(Ignores(), (X, other)).input_names == ["x"]
+
+
 class Returns(torch.nn.Module):
     def __init__(self, what) -> None:
         super().__init__()

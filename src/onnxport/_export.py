@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import torch
 
+from . import __version__
 from . import options as _options
 from ._collector import paused
 from .errors import CheckerError, OnnxExporterError, OpsetError, warn
@@ -148,6 +149,7 @@ def convert(
             mode = TrainingMode.TRAINING if getattr(model, "training", False) else TrainingMode.EVAL
             chosen = dataclasses.replace(chosen, training=mode)
         lowered = _lower(program, chosen)
+    lowered.model.producer_version = __version__
     if chosen.modules_as_functions:  # nothing is fused across calls
         from .functions import modules_as_functions
 

@@ -108,6 +108,8 @@ class ExportResult:
         Raises:
             VerificationError: they differ; it has the report, and names the operation that differs first.
         """
+        if isinstance(inputs, torch.Tensor):
+            raise TypeError("inputs must be a list of arguments to compare at, not a tensor: [x]")
         comparison = self.comparison(rtol=rtol, atol=atol)
         reference = comparison.reference
         given = [reference.examples] if inputs is None else [reference.flat(x) for x in inputs]

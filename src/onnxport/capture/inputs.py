@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import gc
 import inspect
+import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -28,6 +30,7 @@ class Arguments:
     parameters: list[str] = dataclasses.field(default_factory=list)
     objects: list[_Object] = dataclasses.field(default_factory=list)
     arrays: list[str] = dataclasses.field(default_factory=list)  # of numpy: constants
+    hidden: list[str] = dataclasses.field(default_factory=list)  # "'x', a set": the tensors in it are constants
     rebuild: Callable[[Sequence[Any]], tuple[tuple[Any, ...], dict[str, Any]]] = lambda tensors: ((), {})
 
     def counters(self) -> list[str]:
@@ -192,7 +195,11 @@ def _flatten(value: Any, name: str, flat: Arguments) -> Builder:
     if isinstance(value, Mapping) and type(value) is not dict and not _is_pytree(value):
         return _flatten_mapping(value, name, flat)
     if not _is_pytree(value):
-        return _flatten_object(value, name, flat) if _is_object(value) else lambda tensors: value
+        if _is_object(value):
+            return _flatten_object(value, name, flat)
+        if _hides_tensors(value) and not isinstance(value, np.ndarray):
+            flat.hidden.append(f"{name!r}, {type(value).__name__}")
+        return lambda tensors: value
     children, spec = pytree.tree_flatten_with_path(value, is_leaf=lambda v: v is not value)
     parts = [_flatten(child, name + _path(path), flat) for path, child in children]
     return lambda tensors: pytree.tree_unflatten([part(tensors) for part in parts], spec)
@@ -272,6 +279,14 @@ def _has_tensors(value: Any, seen: frozenset[int] = frozenset()) -> bool:
         return any(_has_tensors(child, seen) for child in value)
     attributes = getattr(value, "__dict__", {})
     return any(not name.startswith("_") and _has_tensors(child, seen) for name, child in attributes.items())
+
+
+def _hides_tensors(value: Any, depth: int = 2) -> bool:
+    """Whether there are tensors in a value that can't be rebuilt with others: a set, an iterator, an object of slots."""
+    if isinstance(value, (type, types.ModuleType, torch.nn.Module)) or callable(value):
+        return False
+    parts = gc.get_referents(value)
+    return any(isinstance(part, torch.Tensor) or (depth > 0 and _hides_tensors(part, depth - 1)) for part in parts)
 
 
 def _joined(name: str | None, part: str) -> str:

@@ -118,6 +118,11 @@ def _recorded(
             warn(f"the model returns the string {text!r}, which is not among the outputs of the exported model")
         for name in arguments.arrays:
             warn(f"{name!r} is a numpy array, a constant of the exported model; as a tensor it would be an input")
+        for what in arguments.hidden:
+            warn(
+                f"{what}, has tensors in it, which are constants of the exported model; in a tuple, list, dict or "
+                "dataclass they would be inputs"
+            )
     counters = arguments.counters()
     if counters and resize is None:
         warn(

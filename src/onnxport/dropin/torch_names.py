@@ -13,7 +13,7 @@ from typing import Any
 import onnx
 import torch
 
-from .. import errors, options, session, symbolic_helper, utils, verification
+from .. import __version__, errors, options, session, symbolic_helper, utils, verification
 from .._export import export_to_pretty_string
 from ..compat import blocks, scalar_type
 from ..compat.graph import Graph
@@ -137,7 +137,7 @@ def modules(export: Callable[..., Any]) -> dict[str, types.ModuleType]:
         "ONNXProgram": ONNXProgram,
         "OnnxExporterError": errors.OnnxExporterError,
         "producer_name": "onnxport",
-        "producer_version": "",
+        "producer_version": __version__,
         "PYTORCH_ONNX_CAFFE2_BUNDLE": False,
     }
     jit_utils = {"GraphContext": Graph, "add_op_with_blocks": blocks.add_op_with_blocks}

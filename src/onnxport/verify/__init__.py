@@ -102,8 +102,8 @@ def _kind(name: str, actual: Any, expected: torch.Tensor) -> OutputError:
 
 
 def _line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text[:300]}" if text else type(error).__name__
 
 
 __all__ = ["Check", "Comparison", "FirstDifference", "OutputError", "Reference", "Report", "Session", "require"]
