@@ -99,7 +99,7 @@ def test_empty_cache(layers):
     x = torch.randn(3, 6, 4)
     got = session.run(None, {"x": x.numpy()})
     assert len(got) == 5
-    np.testing.assert_allclose(got[0], Decoder()(x)[0].numpy(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(got[0], Decoder()(x)[0].numpy(), rtol=1e-4, atol=1e-5)
 
 
 def test_a_number_that_is_counted_on():
