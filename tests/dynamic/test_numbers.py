@@ -53,6 +53,12 @@ def position_of_middle(x):
     return x[:, middle : middle + 1] + torch.tensor([1.0])
 
 
+def repeated_by_list(x):
+    n = x.shape[0]
+    rows = torch.cat([x.sum(0, keepdim=True)] * n)
+    return rows * x, torch.stack([x[0] + 1] * (2 * n + 1), 1), torch.cat(x.shape[1] * [x[0]])
+
+
 def in_place_size(x):
     n = x.shape[0]
     m = n
@@ -100,6 +106,7 @@ ARITHMETIC = [
     program("shape_numel", lambda x: x + x[0].shape.numel(), f("n", "m"), n=2, m=3, out="n, m"),
     program("product_of_shape", lambda x: x.reshape(math.prod(x.shape[:2]), -1), f("n", "m", 4), n=2, m=3, out="m*n, 4"),
     program("sum_of_shape", lambda x: torch.zeros(sum(x.shape)), f("n", "m"), n=2, m=3, out="m + n"),
+    program("repeated_by_list", repeated_by_list, f("n", "m"), n=3, m=2, out="n, m; m, 2*n + 1; m*m"),
     program("in_place", in_place_size, f("n"), n=3, out="2*n + 2"),
     program("negative", lambda x: x[-(x.shape[0] // 2) :], f("n"), n=6, low=2),
     program("list_of_shape", list_of_shape, f("n", "m"), n=3, m=4, low={"m": 2}, multiple=2, others=[at(n=1, m=2), at(n=2, m=8), at(n=5, m=6)], out="n, 2, m//2"),

@@ -34,6 +34,39 @@ RUN_TIME = [
     case("fft", torch.fft.fft, c64(2, 6), dynamic={0: {1: "n"}}, opset=17, **LOOSE),
     case("ifft", torch.fft.ifft, c64(2, 6), dynamic={0: {1: "n"}}, opset=17, **LOOSE),
     case("rfft", lambda x: torch.fft.rfft(x, norm="ortho").abs(), f32(2, 6), dynamic={0: {1: "n"}}, opset=17, **LOOSE),
+    *[
+        case(
+            f"{name}_as_long_as_{wanted}",
+            lambda x, name=name, length=length, norm=norm: call(name, n=length(x.shape[1]), norm=norm)(x),
+            c64(3, 6),
+            dynamic={0: {1: "n"}},
+            opset=17,
+            **LOOSE,
+        )
+        for name, norm in (("irfft", "backward"), ("hfft", "ortho"))
+        for wanted, length in (
+            ("half", lambda n: n),
+            ("even", lambda n: 2 * n),
+            ("odd", lambda n: 2 * n - 1),
+            ("default", lambda n: None),
+        )
+    ],
+    case(
+        "irfft2",
+        lambda x: torch.fft.irfft2(x, s=(x.shape[1], x.shape[2] + 1)),
+        c64(2, 4, 6),
+        dynamic={0: {1: "n", 2: "m"}},
+        opset=17,
+        **LOOSE,
+    ),
+    case(
+        "correlation",
+        lambda x: torch.fft.irfft(torch.fft.rfft(x, dim=0).abs(), n=x.shape[0], dim=0),
+        f32(7, 3),
+        dynamic=N,
+        opset=17,
+        **LOOSE,
+    ),
     case("long", torch.fft.rfft, f32(1, 1024), rtol=1e-3, atol=1e-3),
     case("long_and_odd", torch.fft.rfft, f32(1, 600), **LOOSE),
 ]

@@ -399,6 +399,38 @@ def kinds_of_values(x, n: int):
     return x + 1
 
 
+def lengths_of(x) -> List[torch.Tensor]:
+    rows: List[torch.Tensor] = []
+    for i in range(x.shape[0]):
+        rows.append(x[i : 2 * i + 1] + i)
+    return rows
+
+
+@program((R(5, 2),), (R(1, 2),), (R(7, 2),), dynamic=N, opset=13)
+def rows_of_lengths_padded(x):
+    rows = lengths_of(x)
+    right = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=-1.0)
+    left = torch.nn.utils.rnn.pad_sequence(rows, padding_value=0.5, padding_side="left")
+    return right, left, torch.vstack(rows), torch.nn.utils.rnn.pad_sequence([r[:, 0] for r in rows])
+
+
+@program((R(5, 2),), (R(1, 2),), dynamic=N)
+def rows_of_a_length_padded(x):
+    rows: List[torch.Tensor] = []
+    for r in x:
+        rows.append(r * 2)
+    right = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
+    return right, torch.vstack(rows), torch.hstack(rows)
+
+
+@program((R(5, 2, 3),), (R(1, 2, 3),), dynamic=N)
+def matrices_side_by_side(x):
+    parts: List[torch.Tensor] = []
+    for m in x:
+        parts.append(m + 1)
+    return torch.hstack(parts), torch.vstack(parts)
+
+
 @pytest.mark.parametrize("opset", [8, 13, 20])
 @pytest.mark.parametrize(
     ("function", "arguments", "dynamic", "lowest"), PROGRAMS, ids=[p[0].__name__ for p in PROGRAMS]

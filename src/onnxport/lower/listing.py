@@ -163,8 +163,7 @@ def get(g: Builder, x: Sequence, index: Size) -> Any:
         element = g.gather(x.rows, g.size(index), 0) if isinstance(index, Dim) else _gather(g, x.rows, index)
     else:
         value = g.append("SequenceAt", [x.value, g.value(g.size(index))], {}, 1).outputs[0]
-        dims = None if x.dims is None else tuple(g.fresh("dim") if d is None else d for d in x.dims)
-        element = _tensor(g, value, x.dtype, dims)
+        element = _tensor(g, value, x.dtype, _some(g, x.dims))
     return element if x.kind is Tensor else number(x.kind, element, g)
 
 
@@ -249,6 +248,29 @@ def cut(g: Builder, x: Sequence, begin: Size | None, end: Size | None, step: int
     start = first if begin is None else begin
     stop = last if end is None else end
     return Sequence(x.kind, x.dtype, x.dims, rows=g.slice(x.rows, [start], [stop], [0], [step]))
+
+
+def lengths(g: Builder, x: Sequence) -> Tensor:
+    """The sizes of the elements along their first axis, a vector."""
+    if x.rows is not None:
+        return g.full([x.rows.shape[0]], x.rows.shape[1], torch.int64)
+    g.require(13, "the sizes of the elements of a list whose length is known only at run time")
+    trip = g.value(g.size(length(g, x)))
+    with g.body() as scope:
+        number, proceed = (_tensor(g, g.value_of(None, dtype, ()), dtype, ()) for dtype in (torch.int64, torch.bool))
+        scope.inputs.extend([g.value(number), g.value(proceed)])
+        element = g.append("SequenceAt", [x.value, g.value(number)], {}, 1).outputs[0]
+        size = g.size(_tensor(g, element, x.dtype, _some(g, x.dims)).shape[0])
+        same = g.append("Identity", [g.value(proceed)], {}, 1).outputs[0]
+        same.type = g.value(proceed).type
+        left = [same, g.value(size)]
+        body = ir.Graph(scope.inputs, left, nodes=prune(scope.nodes, left), name="body")
+    return _tensor(g, g.append("Loop", [trip, None], {"body": body}, 1).outputs[0], torch.int64, (g.fresh("len"),))
+
+
+def _some(g: Builder, dims: tuple[Size | None, ...] | None) -> tuple[Size, ...] | None:
+    """The sizes of an element: those that differ from element to element are unknown."""
+    return None if dims is None else tuple(g.fresh("dim") if d is None else d for d in dims)
 
 
 def stack(g: Builder, x: Sequence, dim: int) -> Tensor:

@@ -184,7 +184,8 @@ def _complex_to_real(
     for axis in axes[:-1]:
         a, b = _transform(g, (a, b), axis, inverse)
     if not isinstance(length, int):
-        raise LoweringError("the length of a real result is known only at run time; give it as a constant n")
+        a, b = _with_conjugates(g, a, b, last, length)
+        return _scale(g, [_transform(g, (a, b), last, inverse)[0]], lengths, norm, inverse)[0]
     # Each frequency but the first and the middle one stands for its conjugate as well.
     waves = np.arange(length // 2 + 1)
     weight = np.where((waves == 0) | (2 * waves == length), 1.0, 2.0)
@@ -194,6 +195,15 @@ def _complex_to_real(
     end = a.rank - 1
     real = g.sub(g.matmul(g.swap(a, last, end), cos), g.matmul(g.swap(b, last, end), sin))
     return _scale(g, [g.swap(real, last, end)], lengths, norm, inverse)[0]
+
+
+def _with_conjugates(g: Builder, a: Tensor, b: Tensor, axis: int, length: Size) -> tuple[Tensor, Tensor]:
+    """All of a spectrum of half of it: the conjugates of the frequencies that aren't their own follow in reverse."""
+    ends = [(length - 1) // 2], [0], [axis], [-1]
+    whole = g.concat([a, g.slice(a, *ends)], axis), g.concat([b, g.neg(g.slice(b, *ends))], axis)
+    for part in whole:
+        part.dims = (*a.shape[:axis], length, *a.shape[axis + 1 :])
+    return whole
 
 
 # -- operators ------------------------------------------------------------------------------------

@@ -374,6 +374,38 @@ def cat(g: Builder, tensors: Sequence, dim: int = 0) -> Tensor:
     return listing.cat(g, tensors, dim)
 
 
+@sequence_lowering("aten::vstack", "aten::row_stack", "aten::hstack")
+def stack_along_axis(g: Builder, tensors: Sequence) -> Tensor:
+    """vstack(Tensor[] tensors) -> Tensor"""
+    if tensors.dims is None:
+        raise LoweringError("the elements of the list may differ in rank; use torch.cat or torch.stack")
+    rank, across = len(tensors.dims), g.origin.op != "aten::hstack"
+    if rank == 0 or (rank == 1 and across):
+        rows = listing.as_rows(g, tensors)
+        return g.unsqueeze(rows, [1]) if rank == 0 and across else rows
+    return listing.cat(g, tensors, 0 if across or rank == 1 else 1)
+
+
+@sequence_lowering("aten::pad_sequence")
+def pad_sequence(
+    g: Builder, sequences: Sequence, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
+) -> Tensor:
+    """pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0.0, str padding_side="right")
+    -> Tensor"""
+    lengths = listing.lengths(g, sequences)
+    longest = g.reduce("ReduceMax", lengths, [0], False)
+    size = g.int_of(longest, "longest", minimum=0)
+    place = g.unsqueeze(g.range(0, size), [0])
+    ends, column = g.unsqueeze(g.cumsum(lengths, 0), [1]), g.unsqueeze(lengths, [1])
+    if padding_side == "left":
+        place = g.sub(place, g.sub(longest, column))
+    valid = g.and_(g.less(place, column), g.not_(g.less(place, 0)))
+    elements = listing.cat(g, sequences, 0)
+    rows = g.gather(elements, g.where(valid, g.add(g.sub(ends, column), place), 0), 0)
+    padded = g.where(g.unsqueeze(valid, [*range(2, rows.rank)]), rows, g.const(padding_value, rows.dtype))
+    return padded if batch_first else g.swap(padded, 0, 1)
+
+
 @sequence_lowering("aten::tensor", "aten::as_tensor")
 def tensor(
     g: Builder, data: Sequence, dtype: int | None = None, device: Any = None, requires_grad: bool = False

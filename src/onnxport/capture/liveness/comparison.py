@@ -125,7 +125,12 @@ class _Comparison:
             if node.op != "prim::ListUnpack":
                 return found
             self.unpacked = self.unpacked or found
-        if len(node.inputs) != len(other.inputs):
+        if len(node.inputs) != len(other.inputs) and self._repeats(node, other):
+            mine, theirs = len(node.inputs), len(other.inputs)
+            self.found[(site.number, ())] = Difference(
+                site, f"a list holds a value {mine} times, {theirs} times", (), mine, theirs, is_loop=True
+            )
+        elif len(node.inputs) != len(other.inputs):
             return Difference(site, f"{node.op} takes {len(node.inputs)} operands, {len(other.inputs)}", is_loop=True)
         if node.op != "prim::PythonOp" and node.attributes != other.attributes:
             return Difference(site, f"{node.op} has other attributes")
@@ -134,6 +139,11 @@ class _Comparison:
         for x, y in zip(node.outputs, other.outputs):
             self._pair(x, y)
         return None
+
+    def _repeats(self, node: Node, other: Node) -> bool:
+        """Whether both make lists of one value, as `[x] * n` does."""
+        values = [set(n.inputs) if all(i.__class__ is Value for i in n.inputs) else set() for n in (node, other)]
+        return node.op == "prim::ListConstruct" and all(len(v) == 1 for v in values)
 
     def operand(self, site: Site, path: Path, x: Any, y: Any) -> None:
         if x.__class__ is Value and y.__class__ is Value:

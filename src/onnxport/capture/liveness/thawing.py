@@ -282,9 +282,12 @@ class Thawing:
             value = Value(f"{expression.label}_{len(made)}", "Tensor")
             nodes.append(Node("prim::NumToTensor", [new], [value], scope=site.node.scope, location=site.node.location))
             new = value
+        if not path:
+            nodes.append(_repeat(site.node, new))
         if nodes:
             made.append((site.block, site.node, nodes))
-        _put(site.node, path, new)
+        if path:
+            _put(site.node, path, new)
 
 
 def _of(label: str, groups: list[list[Expression]]) -> list[list[Expression]]:
@@ -307,6 +310,16 @@ def _divide(difference: Difference, quotient: Quotient, made: list[tuple[Block, 
         value = tensor
     made.append((site.block, site.node, nodes))
     _put(site.node, difference.path, value)
+
+
+def _repeat(node: Node, count: Any) -> Node:
+    """Turns a list of one value, many times, into `[value] * count`; the node that makes the list `[value]`."""
+    element = node.inputs[0]
+    one = Value(f"{node.outputs[0].name}_one", node.outputs[0].type)
+    made = Node(node.op, [element], [one], scope=node.scope, location=node.location)
+    node.schema = parse("aten::mul.left_t(t[] l, int n) -> t[]")
+    node.op, node.inputs = node.schema.full_name, [one, count]
+    return made
 
 
 def _put(node: Node, path: Path, new: Any) -> None:
