@@ -12,6 +12,8 @@ from typing import Any
 
 import torch
 
+from .flex_attention import MORE_THAN_ELEMENTWISE
+
 
 def uncompiled(model: Any) -> Any:
     """What `torch.compile` made a model of, and what `DataParallel` and its like run on several devices."""
@@ -47,6 +49,7 @@ _REFUSED = {
     "torch.jit.trace a dynamo-optimized function": "the model calls a function that torch.compile made; export the model "
     "with the original function",
     "HigherOrderOperator": "the model calls an operator that takes functions, which can't be recorded",
+    MORE_THAN_ELEMENTWISE: f"{MORE_THAN_ELEMENTWISE} by an index for each axis",
     "unsupported input list type": "the model calls an operator that takes a list which can't be recorded",
 }
 

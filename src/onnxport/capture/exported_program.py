@@ -25,6 +25,7 @@ from ..program.ir import Input, Weight
 from ..program.labels import Labels, inverse
 from ..program.schema import REQUIRED, Schema
 from ..program.schema import parse as parse_schema
+from .flex_attention import attention_recorded
 from .graph import location
 
 # Python's functions on numbers, and the operators that TorchScript has for them.
@@ -72,15 +73,17 @@ _APPEND = parse_schema("aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)")
 
 def read(exported: torch.export.ExportedProgram) -> Program:
     """The program, its user inputs as inputs, its parameters and buffers under their names."""
-    if _batches(exported.graph_module):  # `torch.vmap`, which turns into operators here
-        exported = exported.run_decompositions({})
+    if _batches(exported.graph_module):  # `torch.vmap` and flex_attention, which turn into operators here
+        with attention_recorded():
+            exported = exported.run_decompositions({})
     return _Reader(exported).program()
 
 
 def _batches(module: torch.fx.GraphModule) -> bool:
-    """Whether a program has calls of `torch.vmap` that aren't operators yet."""
+    """Whether a program has calls that aren't operators yet: of `torch.vmap`, or of functions for single elements."""
     return any(
         getattr(node.target, "__module__", "") == "torch._functorch.predispatch"
+        or getattr(node.target, "__name__", "") == "flex_attention"
         for part in module.modules()
         if isinstance(part, torch.fx.GraphModule)
         for node in part.graph.nodes

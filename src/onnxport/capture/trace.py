@@ -20,6 +20,7 @@ from .composed import composed_called
 from .conditions import Conditions
 from .constants import Constants
 from .encoders import padded_with_zeros
+from .flex_attention import attention_recorded
 from .function_outputs import outputs_in_order
 from .graph import GraphReader
 from .inputs import flatten, flatten_outputs
@@ -108,6 +109,7 @@ def _recorded(
         number_functions(),
         composed_called(),
         padded_with_zeros(),
+        attention_recorded(),
         mode,
     ):
         graph, inputs = _record(run, leaves, [tensor for _, tensor in weights], model, parts, constants, pitfalls)
