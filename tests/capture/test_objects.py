@@ -41,6 +41,17 @@ class Counting(Layer):
         return super().update(keys * self.steps, values)
 
 
+class CountingByName(Layer):
+    def __init__(self, keys=None, values=None) -> None:
+        super().__init__(keys, values)
+        self.steps, self.rows = {"all": 2, "limit": 9}, [2, 1]
+
+    def update(self, keys, values):
+        self.steps["all"] += keys.shape[1]
+        self.rows[0] += keys.shape[1]
+        return super().update(keys * self.steps["all"], values)
+
+
 class Decoder(torch.nn.Module):
     def forward(self, x, past=None):
         past = past or Cache([])
@@ -109,6 +120,14 @@ def test_a_number_that_is_counted_on():
     with pytest.warns(OnnxExporterWarning, match=r"past\.0\.steps = 2.*make it a tensor"):
         result = onnxport.export(Decoder(), (torch.randn(2, 3, 4), given))
     assert len(result.model_proto.graph.output) == 5  # the number isn't one
+
+
+def test_numbers_in_containers_that_are_counted_on():
+    """They are no outputs either, and those that stay as they are aren't told of."""
+    with pytest.warns(OnnxExporterWarning, match=r"past\.0\.steps\.all = 2, past\.0\.rows\.0 = 2, past\.1") as told:
+        result = onnxport.export(Decoder(), (torch.randn(2, 3, 4), cache(2, 5, CountingByName)), dynamic_axes=AXES)
+    assert len(result.model_proto.graph.output) == 5
+    assert not any("limit" in str(w.message) or "rows.1" in str(w.message) for w in told)
 
 
 def test_a_number_as_a_tensor():

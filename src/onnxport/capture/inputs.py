@@ -47,13 +47,19 @@ class _Object:
     used: Any = None
 
     def changed(self) -> list[str]:
-        after = vars(self.used) if self.used is not None else {}
+        after = _numbers(vars(self.used)) if self.used is not None else {}
         return [
-            f"{self.name}.{attribute} = {number}"
-            for attribute, number in vars(self.given).items()
-            if type(number) in (int, float) and type(after.get(attribute, number)) in (int, float, torch.Tensor)
+            f"{self.name}{attribute} = {number}"
+            for attribute, number in _numbers(vars(self.given)).items()
+            if not isinstance(number, torch.Tensor)
             if after.get(attribute, number) is not number and not _equal(after[attribute], number)
         ]
+
+
+def _numbers(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Numbers among the attributes of an object, and in their lists and dicts, and tensors, which these may become."""
+    found, _ = pytree.tree_flatten_with_path(attributes)
+    return {_path(path): leaf for path, leaf in found if type(leaf) in (int, float, torch.Tensor)}
 
 
 def _equal(a: Any, b: Any) -> bool:
@@ -262,7 +268,9 @@ _SINGULAR = {"keys": "key", "values": "value"}  # as the tensors of caches are c
 
 
 def _is_number(value: Any) -> bool:
-    """Whether a value is a number made of sizes, which are tensors while a trace is recorded."""
+    """Whether a value is a number made of sizes, which are tensors while a trace is recorded; or holds nothing else."""
+    if isinstance(value, (list, tuple, dict)):
+        return all(_is_number(leaf) for leaf in pytree.tree_leaves(value) if not isinstance(leaf, (int, float)))
     return isinstance(value, torch.Tensor) and is_size(value)
 
 
