@@ -50,6 +50,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "mpnet": {"pad_token_id": 1, "max_position_embeddings": 80},
     "xmod": {"default_language": "en_XX"},
     "rwkv": {"attention_hidden_size": 32},
+    "bert-generation": {"is_decoder": True},
 }
 VERY_SLOW: set[str] = set()
 
