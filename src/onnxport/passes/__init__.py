@@ -27,7 +27,7 @@ def optimize(model: ir.Model) -> None:
         drop_expands(index),
         split_slices(graph, index),
         merge_slices(graph, index),
-        fuse_rms_norm(model),
+        fuse_rms_norm(graph, index),
         simplify_layout(model),
     ]
     if any(changed):

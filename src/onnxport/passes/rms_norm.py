@@ -15,12 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 
-from .graph import constant
+from .graph import Index, constant, content, in_order, ints, made_by, only_use, replace
 
 
 @dataclass(slots=True)
@@ -35,23 +34,21 @@ class _Norm:
     quotient: ir.Node
 
 
-def fuse_rms_norm(model: ir.Model) -> bool:
+def fuse_rms_norm(graph: ir.Graph, index: Index) -> bool:
     """Rewrite in place; whether anything was."""
-    opset = model.graph.opset_imports.get("", 0)
-    roots = [node for node in model.graph if node.op_type == "Sqrt" and node.domain == ""]
-    changed = [_rewrite(model.graph, norm, opset) for root in roots for norm in _norms(root)]
+    changed = [_rewrite(graph, norm) for root in in_order(index, ["Sqrt"]) for norm in _norms(root)]
     return any(changed)
 
 
 def _norms(root: ir.Node) -> Iterable[_Norm]:
-    total = _made_by(root.inputs[0], "Add")
+    total = made_by(root.inputs[0], "Add")
     if total is None:
         return
     for value, number in (total.inputs, reversed(total.inputs)):
-        mean, epsilon = _made_by(value, "ReduceMean"), _number(number)
+        mean, epsilon = made_by(value, "ReduceMean"), _number(number)
         if mean is None or epsilon is None:
             continue
-        square = _made_by(mean.inputs[0], "Pow", "Mul")
+        square = made_by(mean.inputs[0], "Pow", "Mul")
         x = None if square is None else square.inputs[0]
         if square is None or x is None or x.dtype != ir.DataType.FLOAT or not _squares(square):
             continue
@@ -68,41 +65,32 @@ def _quotients(root: ir.Node, x: ir.Value) -> list[ir.Node]:
             found.append(use.node)
         elif use.node.op_type == "Reciprocal":
             products = [u.node for u in use.node.outputs[0].uses() if u.node.graph is root.graph]
-            found += [
-                node for node in products if node.op_type == "Mul" and set(node.inputs) == {x, use.node.outputs[0]}
-            ]
+            found += [n for n in products if n.op_type == "Mul" and set(n.inputs) == {x, use.node.outputs[0]}]
     return found
 
 
-def _rewrite(graph: ir.Graph, norm: _Norm, opset: int) -> bool:
+def _rewrite(graph: ir.Graph, norm: _Norm) -> bool:
     quotient = norm.quotient.outputs[0]
     scaled = _weighted(norm)
-    if opset >= 23 and scaled is not None:
-        weight = next(v for v in scaled.inputs if v is not None and v is not quotient)
+    if scaled is not None and graph.opset_imports.get("", 0) >= 23:
+        weight = next(v for v in scaled.inputs if v is not quotient)
         attributes = [ir.AttrInt64("axis", -1), ir.AttrFloat32("epsilon", norm.epsilon)]
-        _replace(graph, scaled, "RMSNormalization", [norm.x, weight], attributes)
-        _sweep(graph, scaled)
+        replace(scaled, "RMSNormalization", [norm.x, weight], attributes)
         return True
     if norm.quotient.op_type == "Div" and norm.square.op_type == "Pow":
         return False
     if norm.square.op_type == "Mul" and norm.square.graph is graph:  # else another quotient changed it
-        two = constant(graph, "two", np.array(2, np.float32))
-        _replace(graph, norm.square, "Pow", [norm.x, two], [])
+        replace(norm.square, "Pow", [norm.x, constant(graph, "two", np.array(2, np.float32))])
     if norm.quotient.op_type == "Mul":
-        old = norm.quotient
-        _replace(graph, old, "Div", [norm.x, norm.root.outputs[0]], [])
-        _sweep(graph, old)
+        replace(norm.quotient, "Div", [norm.x, norm.root.outputs[0]])
     return True
 
 
 def _weighted(norm: _Norm) -> ir.Node | None:
     """The product of the quotient and a vector along the last axis."""
     quotient = norm.quotient.outputs[0]
-    uses = list(quotient.uses())
-    if len(uses) != 1 or quotient.is_graph_output() or uses[0].node.op_type != "Mul":
-        return None
-    product = uses[0].node
-    if product.graph is not norm.quotient.graph:
+    product = only_use(quotient)
+    if product is None or product.op_type != "Mul" or product.graph is not norm.quotient.graph:
         return None
     weight = next((v for v in product.inputs if v is not quotient), None)
     if weight is None or weight.shape is None or norm.x.shape is None or weight.dtype != ir.DataType.FLOAT:
@@ -111,43 +99,13 @@ def _weighted(norm: _Norm) -> ir.Node | None:
     return product if isinstance(last, int) and list(weight.shape) == [last] else None
 
 
-def _replace(graph: ir.Graph, old: ir.Node, op_type: str, inputs: list[ir.Value], attributes: list[ir.Attr]) -> ir.Node:
-    """Put a node in the place of another; the old one stays behind without inputs that anyone needs."""
-    new = ir.Node("", op_type, inputs, attributes, num_outputs=1, name=(old.name or "").replace(old.op_type, op_type))
-    before, after = old.outputs[0], new.outputs[0]
-    after.name, after.type, after.shape = before.name, before.type, before.shape
-    graph.insert_before(old, new)
-    ir.convenience.replace_all_uses_with(before, after, replace_graph_outputs=True)
-    if op_type == "Pow":
-        graph.remove(old, safe=True)
-    return new
-
-
-def _sweep(graph: ir.Graph, node: ir.Node) -> None:
-    """Remove a node that nobody uses any more, and those that only it used."""
-    if node.graph is not graph or any(v.uses() or v.is_graph_output() for v in node.outputs):
-        return
-    sources = [v.producer() for v in node.inputs if v is not None]
-    graph.remove(node, safe=True)
-    for source in sources:
-        if source is not None:
-            _sweep(graph, source)
-
-
 # -- questions ----------------------------------------------------------------------------------------
-
-
-def _made_by(value: ir.Value | None, *op_types: str) -> ir.Node | None:
-    node = None if value is None else value.producer()
-    return node if node is not None and node.domain == "" and node.op_type in op_types else None
 
 
 def _number(value: ir.Value | None) -> float | None:
     """The one element of a constant."""
-    if value is None or value.const_value is None or not value.is_initializer() or value.is_graph_input():
-        return None
-    content = value.const_value.numpy()
-    return float(content.reshape(-1)[0]) if content.size == 1 else None
+    array = content(value)
+    return float(array.reshape(-1)[0]) if array is not None and array.size == 1 else None
 
 
 def _squares(node: ir.Node) -> bool:
@@ -157,11 +115,5 @@ def _squares(node: ir.Node) -> bool:
 def _over_last_axis(mean: ir.Node, x: ir.Value) -> bool:
     if x.shape is None or mean.attributes.get_int("keepdims", 1) != 1:
         return False
-    axes: Any = mean.attributes.get_ints("axes", None)
-    if axes is None and len(mean.inputs) > 1 and mean.inputs[1] is not None:
-        content = mean.inputs[1].const_value
-        axes = None if content is None else content.numpy().tolist()
+    axes = ints(mean, "axes", 1)
     return axes is not None and [axis % len(x.shape) for axis in axes] == [len(x.shape) - 1]
-
-
-__all__ = ["fuse_rms_norm"]
