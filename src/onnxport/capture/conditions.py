@@ -82,14 +82,20 @@ class Conditions:
 
     def hold(self, tensors: Sequence[torch.Tensor]) -> bool | None:
         """Whether the numbers are the same for other inputs of the graph; None if one that is no bool isn't."""
+        differ = [mine for mine, other in zip(self.numbers, self._at(tensors)) if mine != other]
+        return None if any(not isinstance(number, bool) for number in differ) else not differ
+
+    def decisions(self, tensors: Sequence[torch.Tensor]) -> tuple[Number, ...]:
+        """The bools among the numbers for other inputs, of which the sizes matter."""
+        return tuple(other for mine, other in zip(self.numbers, self._at(tensors)) if isinstance(mine, bool))
+
+    def _at(self, tensors: Sequence[torch.Tensor]) -> list[Number]:
         if not self._values:
-            return True
+            return self.numbers
         if self._function is None:
             self._function = self._compile()
         with torch.no_grad(), torch.jit._fuser.optimized_execution(False):
-            found = list(map(_content, self._function(*tensors), self._kinds))
-        differ = [mine for mine, other in zip(self.numbers, found) if mine != other]
-        return None if any(not isinstance(number, bool) for number in differ) else not differ
+            return list(map(_content, self._function(*tensors), self._kinds))
 
     def _compile(self) -> Function:
         """The part of the graph that computes the numbers."""

@@ -94,29 +94,29 @@ def drop_unread(program: Program) -> None:
         reads = Counter[Any]()
         for node in block.nodes:
             if id(node) not in dropped:
-                reads.update(_operands(node))
-        reads.update(_values(block.returns))
-        unread = [n for n in pending if id(n) not in dropped and _is_pure(n) and not any(reads[o] for o in n.outputs)]
+                reads.update(operands(node))
+        reads.update(values(block.returns))
+        unread = [n for n in pending if id(n) not in dropped and is_pure(n) and not any(reads[o] for o in n.outputs)]
         dropped.update(map(id, unread))
-        pending = [producers[v] for n in unread for v in _operands(n) if v in producers]
+        pending = [producers[v] for n in unread for v in operands(n) if v in producers]
     if dropped:
         block.nodes[:] = [node for node in block.nodes if id(node) not in dropped]
 
 
-def _is_pure(node: Any) -> bool:
+def is_pure(node: Any) -> bool:
     return node.schema is not None and not node.schema.mutates and not node.blocks
 
 
-def _operands(node: Any) -> list[Any]:
+def operands(node: Any) -> list[Any]:
     inner = [v for block in node.blocks for v in block.reads()]
-    return [*_values(node.inputs), *inner]
+    return [*values(node.inputs), *inner]
 
 
-def _values(operands: list[Any]) -> list[Any]:
+def values(operands: list[Any]) -> list[Any]:
     found = []
     for operand in operands:
         if isinstance(operand, (list, tuple)):
-            found += _values(list(operand))
+            found += values(list(operand))
         elif isinstance(operand, Value):
             found.append(operand)
     return found

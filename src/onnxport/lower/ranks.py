@@ -69,6 +69,15 @@ def squeezed(g: Builder, x: Tensor, axes: Sequence[int], only: Dim | None = None
     return result
 
 
+def kept(g: Builder, x: Tensor) -> Tensor:
+    """`x` for what says which sizes it has: with the axes that may have been dropped."""
+    squeeze = None if x.value is None else g.squeezed.get(x.value)
+    if squeeze is None:
+        return x
+    squeeze.warn()
+    return squeeze.tensor  # type: ignore[no-any-return]
+
+
 def settle(g: Builder, outputs: Sequence[object]) -> None:
     """Give outputs that were squeezed their rank; what uses others goes on with the axes kept."""
     for value, squeeze in g.squeezed.items():

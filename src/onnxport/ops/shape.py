@@ -11,7 +11,7 @@ from ..dims import Dim, Size
 from ..dtypes import from_scalar_type
 from ..errors import LoweringError
 from ..lower.builder import Builder
-from ..lower.ranks import squeezed
+from ..lower.ranks import kept, squeezed
 from ..lower.registry import lowering
 from ..lower.values import Tensor
 from .axes import wrap, wrap_all
@@ -43,7 +43,7 @@ def known_sizes(count: Size, target: Sequence[Size]) -> list[Size]:
 )
 def view(g: Builder, self: Tensor, size: list[Size], stride: object = None) -> Tensor:
     """view(Tensor(a) self, SymInt[] size) -> Tensor(a)"""
-    return g.reshape(self, known_sizes(self.numel, size))
+    return g.reshape(kept(g, self), known_sizes(self.numel, size))
 
 
 @lowering("aten::view.dtype", "aten::view_copy.dtype")
@@ -61,7 +61,7 @@ def view_dtype(g: Builder, self: Tensor, dtype: int) -> Tensor:
 @lowering("aten::view_as", "aten::reshape_as")
 def view_as(g: Builder, self: Tensor, other: Tensor) -> Tensor:
     """view_as(Tensor(a) self, Tensor other) -> Tensor(a)"""
-    return g.reshape_as(self, other)
+    return g.reshape_as(kept(g, self), other)
 
 
 @lowering("aten::flatten.using_ints")

@@ -18,6 +18,7 @@ from ...program import Program
 from ...program.ir import Conversion
 from . import trial_sizes
 from .comparison import takes_pieces
+from .dead import drop_dead
 from .report import Report, listed
 from .thawing import Thawing
 from .trial_sizes import Sizes
@@ -72,6 +73,9 @@ def _thaw(program: Program, sizes: Sizes, reruns: Reruns) -> tuple[Report, list[
         crossed = trials.first(trial_sizes.crossing(sizes))
     else:
         crossed = None
+    ways = trials.other_ways() if grown is None or grown.same else []
+    if crossed is None or crossed.same:
+        crossed = trials.first_other(ways) or crossed
     read = trials.with_other_values() if program.readings else []
     first = grown or crossed
     if first is None and not read:
@@ -82,18 +86,19 @@ def _thaw(program: Program, sizes: Sizes, reruns: Reruns) -> tuple[Report, list[
     if not different:
         return Report(stuck, failure=trials.failure), [], None
     only_ifs = (
-        different[0] is crossed
-        and all(trial.same for trial in read)
+        all(trial.same for trial in read)
         and grown is not None
         and all(c.decides for c in conversions)
         and bool(conversions)
+        and (different[0] is crossed or trials.agree([trial.sizes for trial in different]))
     )
-    if only_ifs and trials.agree(trial_sizes.around(sizes, conversions)):
+    if only_ifs and trials.agree([*trial_sizes.around(sizes, conversions), *ways]):
         return Report(stuck, failure=trials.failure), [], None
     if only_ifs:
         beyond = trials.at(trial_sizes.doubled(sizes))
         if beyond is not None and not beyond.same:
             made, only_ifs = [*made, beyond], False
+    drop_dead(program)
     thawing = Thawing(program, sizes, trials, made)
     frozen = thawing.run()
     small = listed(different[0].sizes) if only_ifs else thawing.small
@@ -117,6 +122,7 @@ def _known(trials: Trials, sizes: Sizes, conversions: Sequence[Conversion]) -> R
         return None
     numbers = trials.program.conditions.numbers
     small = [*trial_sizes.crossing(sizes), *trial_sizes.around(sizes, conversions)] if numbers else []
+    small += trials.other_ways()
     if any(trials.known(at) is None for at in small) or not trials.agree(small):
         return None
     return Report(stuck, failure=trials.failure)

@@ -30,7 +30,7 @@ class Report:
         stuck: labels of axes of which the model ran at no other size.
         labels: of the axes that `frozen` depends on.
         conversions: where sizes became Python numbers.
-        small: sizes at which the program is another one, where it is the same at larger ones.
+        small: sizes at which the program is another one, where it is the same at most.
         failure: what the model raised at other sizes, where it ran at none.
         guessed: places where one of several numbers that the model read was taken.
     """
@@ -68,7 +68,7 @@ class Report:
 
     def _frozen(self, sizes: Sizes) -> list[str]:
         labels = listed({label: sizes[label] for label in self.labels})
-        where = f"may be wrong at small sizes like {self.small}" if self.small else f"may be right only at {labels}"
+        where = f"may be wrong at sizes like {self.small}" if self.small else f"may be right only at {labels}"
         lines = [
             f"the exported model {where}: a size became a Python number, or decided which operations run.",
             *_some(dict.fromkeys(map(str, self.frozen))),

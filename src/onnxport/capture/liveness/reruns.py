@@ -101,6 +101,22 @@ class Reruns:
 
         return _tried(compare, sizes)
 
+    def decisions(self, conditions: Any, options: Sequence[Sizes]) -> list[Any]:
+        """What bools a recording would have taken out of other sizes, one tuple for each choice of them: computed without
+        the content of any tensor; exceptions where there is no telling."""
+        weights = [torch.empty_like(weight, device="meta") for weight in self._weights]
+
+        def at(sizes: Sizes) -> Any:
+            leaves = []
+            for leaf, axes in zip(self._arguments.leaves, self.axes):
+                shape = list(leaf.shape)
+                for axis, label in axes.items():
+                    shape[axis] = self.labels.size(label, sizes)
+                leaves.append(torch.empty(shape, dtype=leaf.dtype, device="meta"))
+            return conditions.decisions([*leaves, *weights])
+
+        return [_tried(lambda sizes=sizes: at(sizes), sizes) for sizes in options]  # type: ignore[misc]
+
     def _resized(self, leaves: list[torch.Tensor], sizes: Sizes) -> list[torch.Tensor]:
         wanted = [{axis: self.labels.size(label, sizes) for axis, label in axes.items()} for axes in self.axes]
         resized = [_resized(leaf, of_leaf) for leaf, of_leaf in zip(leaves, wanted)]

@@ -14,6 +14,8 @@ _AROUND = 5
 # A program that compares sizes with a number is tried beyond it, up to so many times the example's size.
 _GROWTH = 8
 _STEP = 16
+_NEAR = 20  # sizes up to so much larger or smaller are looked at for `if`s that go another way
+_SCANNED = 4000  # so often a condition is computed for that
 _COST = 32  # times the example's run, in all: convolutions and attention at large sizes take minutes
 
 
@@ -67,6 +69,25 @@ def doubled(sizes: Sizes) -> dict[str, int]:
     if math.prod(larger[label] / max(size, 1) for label, size in sizes.items()) <= _COST / 4:
         return larger
     return {label: size + size // 4 + 3 for label, size in sizes.items()}
+
+
+def scanned(sizes: Sizes, conditions: int) -> list[dict[str, int]]:
+    """Sizes for which it can be computed what is decided by so many conditions, the nearest first: all together, or one
+    label by itself."""
+    found: dict[tuple[int, ...], dict[str, int]] = {}
+    for label, size in sizes.items():
+        steps = [size + step for step in range(-_NEAR, _NEAR + 1)]
+        for n in (*steps, *range(1, _NEAR), *(size * factor // 4 for factor in (2, 3, 5, 6, 8, 12, 16, 24, 32))):
+            for made in ({**sizes, label: n}, {other: max(1, s + n - size) for other, s in sizes.items()}):
+                if n > 0 and made != sizes:
+                    found.setdefault(tuple(made.values()), made)
+
+    def cost(made: Sizes) -> float:
+        return math.prod(made[label] / max(size, 1) for label, size in sizes.items())
+
+    affordable = [made for made in found.values() if cost(made) <= _COST]
+    affordable.sort(key=lambda made: sum(abs(math.log(made[label] / max(size, 1))) for label, size in sizes.items()))
+    return affordable[: max(16, _SCANNED // max(conditions, 1))]
 
 
 def around(sizes: Sizes, conversions: Sequence[Conversion]) -> Iterator[dict[str, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
@@ -12,14 +13,17 @@ import torch
 from ...program import Program
 from ..graph import INNER
 from .comparison import same_text
+from .dead import drop_dead
 from .report import listed
-from .trial_sizes import Sizes
+from .trial_sizes import Sizes, scanned
 from .values import Other, are_told_apart, numbers, others
 
 # A model with very many dynamic axes is run at no more than so many choices of those that are changed, ...
 _GROUPS = 24
 # ... and of no more than so many it is told which are frozen.
 _GUILTY = 8
+# So many sizes are tried where an `if` goes another way, and so many in all.
+_TIMES, _WAYS = 2, 6
 
 
 class Recording(Protocol):
@@ -43,6 +47,8 @@ class Reruns(Protocol):
 
     def hold(self, conditions: Any, sizes: Sizes) -> bool | Exception | None: ...
 
+    def decisions(self, conditions: Any, options: Sequence[Sizes]) -> list[Any]: ...
+
 
 @dataclasses.dataclass(slots=True)
 class Trial:
@@ -60,6 +66,7 @@ class Trial:
     def read(self) -> Program:
         if self.program is None:
             self.program = self.recording.read()
+            drop_dead(self.program)
             if self.rolls:
                 from .rolled import roll
 
@@ -101,6 +108,22 @@ class Trials:
             held = self.reruns.hold(self.program.conditions, sizes) if self.program.conditions.numbers else True
             self._known[key] = False if isinstance(held, Exception) else held
         return self._known[key]
+
+    def other_ways(self) -> list[dict[str, int]]:
+        """Sizes at which an `if` goes another way, the nearest to the example's, some for each way: `if n % 4` goes one that
+        sizes which are tried for other reasons may not show."""
+        conditions = self.program.conditions
+        if not any(isinstance(number, bool) for number in conditions.numbers):
+            return []
+        tried = [self.allowed(sizes) for sizes in scanned(self.sizes, len(conditions.numbers))]
+        mine, *found = self.reruns.decisions(conditions, [self.sizes, *tried])
+        chosen: list[dict[str, int]] = []
+        times = Counter([mine])
+        for sizes, decisions in zip(tried, found):
+            if isinstance(decisions, tuple) and decisions != mine and times[decisions] < _TIMES and len(chosen) < _WAYS:
+                times[decisions] += 1
+                chosen.append(sizes)
+        return chosen if isinstance(mine, tuple) else []
 
     def others(self, tried: Sizes) -> tuple[list[dict[str, int]], tuple[str, ...]]:
         """Sizes at which the model runs with labels changed that `tried` left as they were; and labels which can't be
@@ -156,6 +179,11 @@ class Trials:
             if trial is not None:
                 return trial
         return None
+
+    def first_other(self, options: Sequence[dict[str, int]]) -> Trial | None:
+        """At the first of these sizes at which the model does something else."""
+        made = (self.at(sizes) for sizes in options)
+        return next((trial for trial in made if trial is not None and not trial.same), None)
 
     def agree(self, options: Iterable[dict[str, int]]) -> bool:
         """Whether the program gives, wherever the model runs another one, the same results: an `if` that only saves
