@@ -52,6 +52,8 @@ TABLES = (
     "graph_models",
     "package_models",
     "quantized_models",
+    "vision_styles",
+    "sequence_styles",
 )
 
 

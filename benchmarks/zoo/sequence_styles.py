@@ -295,7 +295,7 @@ class Frontend(nn.Module):
     def forward(self, wave: Tensor) -> tuple[Tensor, Tensor]:
         frames = wave.unfold(-1, 80, 32)
         frames = frames - frames.mean(-1, keepdim=True)
-        before = F.pad(frames.unsqueeze(1), (1, 0), mode="replicate").squeeze(1)[..., :-1]
+        before = F.pad(frames, (1, 0), mode="replicate")[..., :-1]
         frames = (frames - 0.97 * before) * self.window
         power = torch.fft.rfft(F.pad(frames, (0, 48)), n=128).abs().pow(2.0)
         mel = torch.log(torch.max(power @ self.mel, torch.tensor(1e-6)))
@@ -862,7 +862,7 @@ def fill() -> None:
     traced("Autoformer", Autoformer, *series)
     both("PatchTST and N-BEATS", Patches, {"x": normal(2, 24, 3)}, {"x": normal(3, 33, 3)})
     fused = [{"x": normal(n, t, 3), "kind": tokens(1, n, 9)[0]} for n, t in ((2, 8), (3, 11))]
-    both("temporal fusion", Fusion, fused[0], fused[1])
+    traced("temporal fusion", Fusion, fused[0], fused[1])
     gaps = [
         {"x": normal(n, t, 3), "mask": (uniform(n, t, 3) > 0.4).float(), "delta": uniform(n, t, 3, seed=3)}
         for n, t in ((2, 6), (3, 9))
@@ -879,7 +879,7 @@ def fill() -> None:
     traced("kernels, landmarks and retrieval", Kernels, series[0], series[1])
     traced("Perceiver", Perceiver, {"x": normal(2, 6, 7, 3)}, {"x": normal(3, 8, 5, 3)})
     both("mixers and filters", Mixers, {"x": normal(2, 3, 16, 24)}, {"x": normal(5, 3, 16, 24)})
-    both("experts", Experts, series[0], series[1])
+    traced("experts", Experts, series[0], series[1])
     both("memory that is written", Memory, {"x": normal(2, 5, 4)}, {"x": normal(3, 8, 4)})
     both("splines", Splines, {"x": normal(2, 5, 4).tanh()}, {"x": normal(3, 8, 4).tanh()})
     graphs = [{"x": normal(n, v, 5), "adj": (uniform(n, v, v) > 0.6).float()} for n, v in ((2, 6), (3, 9))]
