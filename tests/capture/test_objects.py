@@ -162,3 +162,30 @@ def test_names_of_collected_arguments():
 
     result = onnxport.export(Outer(), (), kwargs={"x": torch.randn(2, 3, 4), "past": cache(2, 5)}, dynamic_axes=AXES)
     assert [i.name for i in result.model_proto.graph.input] == ["x", *NAMES]
+
+
+class Hiding(Cache):
+    """A cache with tensors in private attributes."""
+
+    def __init__(self, layers) -> None:
+        super().__init__(layers)
+        self._scale, self._table = torch.tensor([2.0, 3.0, 4.0, 5.0]), {"shift": torch.ones(4)}
+
+
+@pytest.mark.parametrize(
+    "name, use",
+    [
+        ("_scale", lambda past: past._scale),
+        ("_scale", lambda past: past._scale[1:2]),
+        (r"_table\[...\]", lambda past: past._table["shift"]),
+    ],
+)
+def test_private_tensors_that_are_used_are_warned_of(name, use):
+    """One that isn't used, as `_hidden` above, is nobody's concern."""
+
+    class Model(torch.nn.Module):
+        def forward(self, x, past):
+            return x * use(past) + past.layers[0].keys.sum()
+
+    with pytest.warns(OnnxExporterWarning, match=f"uses 'past.{name}', a private attribute of an argument"):
+        onnxport.export(Model(), (torch.randn(2, 4), Hiding([Layer(torch.ones(2), torch.ones(2))])))

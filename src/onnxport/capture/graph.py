@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -162,6 +162,13 @@ def inputs_of(node: Any) -> list[Any]:
 def outputs_of(node: Any) -> list[Any]:
     """The outputs of a `torch._C.Node`."""
     return [node.outputsAt(i) for i in range(node.outputsSize())]
+
+
+def tensor_constants(graph: Any) -> Iterator[torch.Tensor]:
+    """The tensors that a graph has as constants."""
+    for node in graph.findAllNodes("prim::Constant"):
+        if node.hasAttribute("value") and node.kindOf("value") == "t":
+            yield node.t("value")
 
 
 def tensor_type(type: Any) -> TensorType | None:

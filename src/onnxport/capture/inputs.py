@@ -7,7 +7,7 @@ import dataclasses
 import gc
 import inspect
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,13 @@ class Arguments:
     objects: list[_Object] = dataclasses.field(default_factory=list)
     arrays: list[str] = dataclasses.field(default_factory=list)  # of numpy: constants
     hidden: list[str] = dataclasses.field(default_factory=list)  # "'x', a set": the tensors in it are constants
+    private: dict[str, torch.Tensor] = dataclasses.field(default_factory=dict)  # in private attributes: constants too
     rebuild: Callable[[Sequence[Any]], tuple[tuple[Any, ...], dict[str, Any]]] = lambda tensors: ((), {})
+
+    def private_among(self, constants: Iterable[torch.Tensor]) -> list[str]:
+        """Private attributes of arguments that are among the constants of a trace."""
+        used = {constant.data_ptr() for constant in constants} - {0} if self.private else set()
+        return [name for name, tensor in self.private.items() if tensor.data_ptr() in used]
 
     def counters(self) -> list[str]:
         """Numbers among the attributes of arguments that the last run changed: they are constants of the export."""
@@ -230,6 +236,12 @@ def _flatten_object(value: Any, name: str, flat: Arguments) -> Builder:
     known = _Object(name, value)
     flat.objects.append(known)
     parts = {a: _flatten(child, _joined(name, part), flat) for a, part, child in _tensor_attributes(value)}
+    for attribute, content in vars(value).items():
+        if attribute.startswith("_"):
+            tensors = [leaf for leaf in pytree.tree_leaves(content) if isinstance(leaf, torch.Tensor)]
+            flat.private.update(
+                {f"{name}.{attribute}" + "[...]" * (tensor is not content): tensor for tensor in tensors}
+            )
     others = [a for a, child in vars(value).items() if a not in parts and _is_open(child)]
 
     def build(tensors: Sequence[Any]) -> Any:

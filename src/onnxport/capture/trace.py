@@ -22,7 +22,7 @@ from .constants import Constants
 from .encoders import padded_with_zeros
 from .flex_attention import attention_recorded
 from .function_outputs import outputs_in_order
-from .graph import GraphReader
+from .graph import GraphReader, tensor_constants
 from .inputs import flatten, flatten_outputs
 from .kept import Kept
 from .modes import TracingMode
@@ -124,6 +124,11 @@ def _recorded(
             warn(
                 f"{what}, has tensors in it, which are constants of the exported model; in a tuple, list, dict or "
                 "dataclass they would be inputs"
+            )
+        for name in arguments.private_among(tensor_constants(graph)):
+            warn(
+                f"the model uses {name!r}, a private attribute of an argument, which is a constant of the exported model; "
+                "as a public one it would be an input"
             )
     counters = arguments.counters()
     if counters and resize is None:
