@@ -158,6 +158,7 @@ def convert(
         chosen.optimize and chosen.do_constant_folding and chosen.export_params and chosen.training is TrainingMode.EVAL
     ):
         passes.optimize(lowered.model)
+    passes.keep_from_crashing(lowered.model.graph)
     try:
         checked = write.check_model(lowered.model)
     except Exception as error:  # onnx.checker raises types of its own, and some of protobuf's

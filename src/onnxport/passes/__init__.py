@@ -5,8 +5,9 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from .affine import fold_affine
+from .crashes import keep_from_crashing
 from .expand import drop_expands
-from .graph import Index, by_type
+from .graph import Index, by_type, drop_unused_initializers
 from .mixing import mix_from_left
 from .pad import fold_pads
 from .parallel import merge_parallel
@@ -31,7 +32,7 @@ def optimize(model: ir.Model) -> None:
         simplify_layout(model),
     ]
     if any(changed):
-        _drop_unused_initializers(graph)
+        drop_unused_initializers(graph)
         _tell_apart(graph)
 
 
@@ -42,12 +43,6 @@ def _merge_branches(graph: ir.Graph, index: Index) -> bool:
         merged = True
         fold_affine(graph, index)
     return merged
-
-
-def _drop_unused_initializers(graph: ir.Graph) -> None:
-    for name, value in list(graph.initializers.items()):
-        if not value.uses() and not value.is_graph_output() and not value.is_graph_input():
-            del graph.initializers[name]
 
 
 def _tell_apart(graph: ir.Graph) -> None:
@@ -64,4 +59,4 @@ def _tell_apart(graph: ir.Graph) -> None:
         seen.add(node.name)
 
 
-__all__ = ["optimize"]
+__all__ = ["keep_from_crashing", "optimize"]
