@@ -20,6 +20,8 @@ from typing import Any
 
 import onnx_ir as ir
 
+from .graph import drop_unused_initializers
+
 CallId = tuple[str, int]
 _PREFIX = "inferred::"
 # Kinds of attributes whose values may differ between calls of one function.
@@ -368,9 +370,7 @@ def _rebuild(graph: ir.Graph, items: Sequence[ir.Node]) -> None:
     for i, node in enumerate(graph):
         if node.name is None:
             node.name = f"/{node.op_type}_{i}"
-    for name, value in list(graph.initializers.items()):
-        if not value.uses() and not value.is_graph_output() and not value.is_graph_input():
-            del graph.initializers[name]
+    drop_unused_initializers(graph)
 
 
 def _detach(nodes: Sequence[ir.Node]) -> None:

@@ -15,6 +15,12 @@ Index = Mapping[str, Sequence[ir.Node]]
 
 LAZY = 1 << 20  # weights of more bytes are computed when they are written
 
+# Operators on each element of one tensor alone.
+ELEMENTWISE = frozenset(
+    {"Abs", "Cast", "Cos", "Elu", "Erf", "Exp", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Log", "Mish", "Neg", "Relu"}
+    | {"Selu", "Sigmoid", "Sin", "Softplus", "Sqrt", "Swish", "Tanh"}
+)  # fmt: skip
+
 
 def by_type(graph: ir.Graph) -> Index:
     """The nodes of the default domain by operator, in order."""
@@ -170,3 +176,9 @@ def sweep(node: ir.Node) -> None:
     for source in sources:
         if source is not None:
             sweep(source)
+
+
+def drop_unused_initializers(graph: ir.Graph) -> None:
+    for name, value in list(graph.initializers.items()):
+        if not value.uses() and not value.is_graph_output() and not value.is_graph_input():
+            del graph.initializers[name]

@@ -15,8 +15,7 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from .graph import Index, bypass, in_order, is_alone, only_use, store
-from .rearrange.through import ELEMENTWISE
+from .graph import ELEMENTWISE, Index, bypass, in_order, is_alone, only_use, store
 
 
 def mix_from_left(index: Index) -> bool:

@@ -6,7 +6,7 @@ import onnx_ir as ir
 
 from ..graph import by_type
 from .chains import shorten_chains
-from .graph import LAYOUT, Graph, Model, graphs
+from .layout import LAYOUT, Graph, Model, graphs
 from .picks import split_picks
 from .through import move_transposes
 

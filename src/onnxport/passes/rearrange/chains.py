@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import onnx_ir as ir
 
 from .arrangement import Move, Transpose
-from .graph import LAYOUT, Graph
+from .layout import LAYOUT, Graph
 
 Cost = tuple[int, int]
 

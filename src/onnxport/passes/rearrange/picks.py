@@ -18,7 +18,7 @@ import onnx_ir as ir
 
 from ..graph import content
 from .arrangement import Arrangement, Move
-from .graph import Graph
+from .layout import Graph
 
 
 def split_picks(graph: Graph) -> bool:

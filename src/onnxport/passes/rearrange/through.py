@@ -16,15 +16,11 @@ from collections.abc import Sequence
 
 import onnx_ir as ir
 
-from ..graph import Index, is_alone, store, sweep
+from ..graph import ELEMENTWISE, Index, is_alone, store, sweep
 from .arrangement import Move, Reshape, Transpose
 from .chains import cost
-from .graph import Graph, put_in_place, shape_of
+from .layout import Graph, put_in_place, shape_of
 
-ELEMENTWISE = frozenset(
-    {"Abs", "Cast", "Cos", "Elu", "Erf", "Exp", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Log", "Mish", "Neg", "Relu"}
-    | {"Selu", "Sigmoid", "Sin", "Softplus", "Sqrt", "Swish", "Tanh"}
-)  # fmt: skip
 ARITHMETIC = frozenset({"Add", "Div", "Mul", "Sub"})
 
 

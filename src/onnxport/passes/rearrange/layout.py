@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from ...dims import Dim, Size, parse
-from ..graph import content, names, sweep
+from ..graph import constant, content, only_use, sweep
 from .arrangement import Arrangement, Move, Reshape, Transpose
 
 _RESIZES = frozenset({"Reshape", "Squeeze", "Unsqueeze", "Flatten"})
@@ -60,14 +60,7 @@ class Model:
                     if array is not None and array.size <= 8:
                         self._constants.setdefault(tuple(array.tolist()), value)
         if numbers not in self._constants:
-            count = len(initializers)
-            while f"constant_{count}" in initializers or f"constant_{count}" in names(self.graph):
-                count += 1
-            tensor = ir.Tensor(np.array(numbers, np.int64), name=f"constant_{count}")
-            value = ir.Value(
-                name=tensor.name, type=ir.TensorType(tensor.dtype), shape=ir.Shape([len(numbers)]), const_value=tensor
-            )
-            self.graph.register_initializer(value)
+            value = constant(self.graph, f"constant_{len(initializers)}", np.array(numbers, np.int64))
             if self.weights_are_inputs:
                 self.graph.inputs.append(value)
             self._constants[numbers] = value
@@ -105,11 +98,8 @@ class Graph:
 
     def only_user(self, value: ir.Value) -> ir.Node | None:
         """The node of this graph that alone uses a value, once."""
-        uses = value.uses()
-        if len(uses) != 1 or value.is_graph_output():
-            return None
-        (use,) = uses
-        return use.node if use.node.graph is self.graph else None
+        user = only_use(value)
+        return user if user is not None and user.graph is self.graph else None
 
     def upwards(self, node: ir.Node) -> list[ir.Node]:
         """The layout operators that lead to this one, with it, in order; nobody else uses what is between them."""
