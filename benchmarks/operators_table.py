@@ -59,6 +59,8 @@ writes nothing, and says why the others fail.
 * **Complex numbers** are pairs of reals, with a trailing axis of 2 at the model's inputs and outputs. Most operators take
   them; the others say that they don't. Absolute values are the root of the sum of squares, which overflows from 1e19
   (float32) on; a quotient by 0 is NaN in both parts.
+* **`flex_attention`** becomes operators on all scores at once, as PyTorch computes it without a compiler: the functions of
+  scores and masks count, lists of blocks don't. Functions that look up rows are recorded by `torch.export` alone.
 * **Random operators** have the distribution of PyTorch's, not its numbers. Those that draw by rejection (`poisson`,
   `binomial`, gamma and Dirichlet distributions) are refused.
 * **Sparse tensors** are dense ones in ONNX, with all their zeros. `torch.sparse.softmax`, and code that asks for indices or
