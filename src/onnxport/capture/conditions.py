@@ -34,6 +34,7 @@ class Conditions:
         self._graph: Any = None
         self._values: list[Any] = []
         self._function: Function | None = None
+        self._operations = 0
 
     def watched(self) -> dict[Function, Function]:
         """The functions that take numbers, and what calls them and keeps the tensor."""
@@ -85,6 +86,13 @@ class Conditions:
         differ = [mine for mine, other in zip(self.numbers, self._at(tensors)) if mine != other]
         return None if any(not isinstance(number, bool) for number in differ) else not differ
 
+    @property
+    def cost(self) -> int:
+        """How many operations compute the numbers."""
+        if self._values and self._function is None:
+            self._function = self._compile()
+        return self._operations
+
     def decisions(self, tensors: Sequence[torch.Tensor]) -> tuple[Number, ...]:
         """The bools among the numbers for other inputs, of which the sizes matter."""
         return tuple(other for mine, other in zip(self.numbers, self._at(tensors)) if isinstance(mine, bool))
@@ -107,6 +115,7 @@ class Conditions:
         _cut(packed, count, count + len(self._values))
         _cut(_packed(part), 0, count)
         torch._C._jit_pass_dce(part)
+        self._operations = sum(1 for _ in part.nodes())
         return torch._C._create_function_from_graph("conditions", part)  # type: ignore[no-any-return]
 
 

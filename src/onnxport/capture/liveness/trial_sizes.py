@@ -15,7 +15,7 @@ _AROUND = 5
 _GROWTH = 8
 _STEP = 16
 _NEAR = 20  # sizes up to so much larger or smaller are looked at for `if`s that go another way
-_SCANNED = 4000  # so often a condition is computed for that
+_SCANNED = 3000  # so many operations may be run for that, which take about 0.1 ms each
 _COST = 32  # times the example's run, in all: convolutions and attention at large sizes take minutes
 
 
@@ -71,8 +71,8 @@ def doubled(sizes: Sizes) -> dict[str, int]:
     return {label: size + size // 4 + 3 for label, size in sizes.items()}
 
 
-def scanned(sizes: Sizes, conditions: int) -> list[dict[str, int]]:
-    """Sizes for which it can be computed what is decided by so many conditions, the nearest first: all together, or one
+def scanned(sizes: Sizes, operations: int) -> list[dict[str, int]]:
+    """Sizes for which what is decided can be computed, by so many operations, the nearest first: all together, or one
     label by itself."""
     found: dict[tuple[int, ...], dict[str, int]] = {}
     for label, size in sizes.items():
@@ -87,7 +87,7 @@ def scanned(sizes: Sizes, conditions: int) -> list[dict[str, int]]:
 
     affordable = [made for made in found.values() if cost(made) <= _COST]
     affordable.sort(key=lambda made: sum(abs(math.log(made[label] / max(size, 1))) for label, size in sizes.items()))
-    return affordable[: max(16, _SCANNED // max(conditions, 1))]
+    return affordable[: _SCANNED // max(operations, 1)]
 
 
 def around(sizes: Sizes, conversions: Sequence[Conversion]) -> Iterator[dict[str, int]]:

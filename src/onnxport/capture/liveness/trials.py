@@ -115,15 +115,21 @@ class Trials:
         conditions = self.program.conditions
         if not any(isinstance(number, bool) for number in conditions.numbers):
             return []
-        tried = [self.allowed(sizes) for sizes in scanned(self.sizes, len(conditions.numbers))]
-        mine, *found = self.reruns.decisions(conditions, [self.sizes, *tried])
+        options = scanned(self.sizes, conditions.cost)
+        if not options:
+            return []
+        (mine,) = self.reruns.decisions(conditions, [self.sizes])
+        if not isinstance(mine, tuple):
+            return []
+        tried = list(map(self.allowed, options))
+        found = self.reruns.decisions(conditions, tried)
         chosen: list[dict[str, int]] = []
         times = Counter([mine])
         for sizes, decisions in zip(tried, found):
             if isinstance(decisions, tuple) and decisions != mine and times[decisions] < _TIMES and len(chosen) < _WAYS:
                 times[decisions] += 1
                 chosen.append(sizes)
-        return chosen if isinstance(mine, tuple) else []
+        return chosen
 
     def others(self, tried: Sizes) -> tuple[list[dict[str, int]], tuple[str, ...]]:
         """Sizes at which the model runs with labels changed that `tried` left as they were; and labels which can't be
