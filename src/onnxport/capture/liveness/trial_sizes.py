@@ -16,6 +16,7 @@ _GROWTH = 8
 _STEP = 16
 _NEAR = 20  # sizes up to so much larger or smaller are looked at for `if`s that go another way
 _SCANNED = 3000  # so many operations may be run for that, which take about 0.1 ms each
+_FEW = 10  # fewer show nothing
 _COST = 32  # times the example's run, in all: convolutions and attention at large sizes take minutes
 
 
@@ -87,7 +88,8 @@ def scanned(sizes: Sizes, operations: int) -> list[dict[str, int]]:
 
     affordable = [made for made in found.values() if cost(made) <= _COST]
     affordable.sort(key=lambda made: sum(abs(math.log(made[label] / max(size, 1))) for label, size in sizes.items()))
-    return affordable[: _SCANNED // max(operations, 1)]
+    count = _SCANNED // max(operations, 1)
+    return affordable[:count] if count >= _FEW else []
 
 
 def around(sizes: Sizes, conversions: Sequence[Conversion]) -> Iterator[dict[str, int]]:
