@@ -67,7 +67,7 @@ class Pitfalls:
             if torch._C._get_tracing_state() and not sys._getframe(2).f_code.co_filename.startswith(_LAYERS):
                 tensors = [x for x in args if isinstance(x, torch.Tensor)]  # `equal` takes the values of two
                 tensor = next(filter(self._is_live, tensors), None)
-                place = _place()
+                place = place_of_call()
                 if tensor is not None and function is not torch.Tensor.__len__:
                     result = call(*args, **kwargs)
                     self.lost |= not self.readings.take(function, tensor, result, place, what)
@@ -131,7 +131,7 @@ def _threshold(condition: torch.Tensor) -> int | None:
     return None
 
 
-def _place() -> str:
+def place_of_call() -> str:
     """The innermost line that is the user's."""
     frame: Any = sys._getframe(2)
     while frame.f_back is not None and (frame.f_code.co_filename + os.sep).startswith(INNER):

@@ -13,7 +13,7 @@ import torch
 
 from ..errors import LoweringError, warn
 from ..program import Block, Program, Value
-from ..program.ir import Input, Weight
+from ..program.ir import Conversion, Input, Weight
 from . import bools, enclosed
 from .compiled import compiling_nothing, refused
 from .composed import composed_called
@@ -23,11 +23,12 @@ from .encoders import padded_with_zeros
 from .flex_attention import attention_recorded
 from .function_outputs import outputs_in_order
 from .graph import GraphReader, tensor_constants
+from .hashes import Hashes, are_alike, noting_hashes
 from .inputs import flatten, flatten_outputs
 from .kept import Kept
 from .modes import TracingMode
 from .parts import Parts
-from .pitfalls import Pitfalls
+from .pitfalls import Pitfalls, place_of_call
 from .scopes import Calls, noting
 from .sparse import held_dense, is_sparse
 from .torchscript import Attributes
@@ -68,7 +69,30 @@ def record(
     the arguments first.
     """
     with held_dense(model):
-        return _recorded(model, args, kwargs, resize)
+        hashes = Hashes(by_value=False)
+        try:
+            recording, given = _recorded(model, args, kwargs, resize, hashes)
+        except KeyError:
+            if not hashes.places:
+                raise
+        else:
+            if not hashes.places or are_alike(given, _eager(model, args, kwargs, resize)):
+                return recording
+        return _recorded(model, args, kwargs, resize, Hashes(by_value=True))[0]
+
+
+def _eager(
+    model: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    resize: Callable[[list[torch.Tensor]], list[torch.Tensor]] | None,
+) -> list[torch.Tensor]:
+    """What the model gives if it isn't recorded."""
+    arguments = flatten(model, args, kwargs)
+    leaves = arguments.leaves if resize is None else resize(arguments.leaves)
+    with torch.no_grad(), compiling_nothing(model), unchanged(model):
+        positional, named = arguments.rebuild(copies(leaves))
+        return flatten_outputs(model(*positional, **named)).leaves
 
 
 def _recorded(
@@ -76,12 +100,15 @@ def _recorded(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     resize: Callable[[list[torch.Tensor]], list[torch.Tensor]] | None,
-) -> Recording:
+    hashes: Hashes,
+) -> tuple[Recording, list[torch.Tensor]]:
+    """A recording, and what the run gave."""
     arguments = flatten(model, args, kwargs)
     named = named_weights(model) if isinstance(model, torch.nn.Module) else {}
     leaves = arguments.leaves if resize is None else resize(arguments.leaves)
     output_names: list[str | None] = []
     strings: list[str] = []
+    given: list[torch.Tensor] = []
 
     def run(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         pitfalls.readings.clear()
@@ -89,7 +116,7 @@ def _recorded(
         calls.clear()
         positional, keywords = arguments.rebuild(tensors[: len(leaves)])
         outputs = flatten_outputs(model(*positional, **keywords))
-        output_names[:], strings[:] = outputs.names, outputs.strings
+        output_names[:], strings[:], given[:] = outputs.names, outputs.strings, outputs.leaves
         calls.finish()
         return (*outputs.leaves, *pitfalls.readings.tensors(), *conditions.tensors())
 
@@ -109,10 +136,13 @@ def _recorded(
         number_functions(),
         composed_called(),
         padded_with_zeros(),
+        noting_hashes(hashes, place_of_call),
         attention_recorded(),
         mode,
     ):
         graph, inputs = _record(run, leaves, [tensor for _, tensor in weights], model, parts, constants, pitfalls)
+    for where in hashes.places if hashes.by_value else ():
+        pitfalls.conversions[Conversion(where, "a key of a dict or set")] = None
     if resize is None:
         pitfalls.warn()
         constants.warn(_named_modules(model))
@@ -147,12 +177,14 @@ def _recorded(
         program.conversions = list(pitfalls.conversions)
         program.reads_values = pitfalls.lost
         pitfalls.readings.settle(program)
-        looked_at = enclosed.ALL_SIZES not in pitfalls.conversions and not (pitfalls.seen or conditions.lost)
+        looked_at = enclosed.ALL_SIZES not in pitfalls.conversions and not (
+            pitfalls.seen or conditions.lost or hashes.places
+        )
         program.keeps_sizes = not calls_scripts and looked_at and kept.all_sizes(mode.called, program)
         program.conditions = conditions
         return program
 
-    return Recording(graph, read)
+    return Recording(graph, read), given
 
 
 def _pitfalls(arguments: int, parts: Parts) -> Pitfalls:

@@ -1,0 +1,78 @@
+"""Sizes as keys of dicts and sets, while a model is traced.
+
+A traced size is a tensor, and tensors are hashed by identity: `{8: 2.0}.get(x.shape[-1])` finds nothing, where eager Python,
+whose sizes are ints, finds 2.0. For what a model keeps by size (`self.tables[n]`) that is as good: it is made again, and
+recorded. So a run that hashes sizes is compared with eager Python. If it gives something else, it is recorded again with
+sizes hashed as the ints that they are; those are constants of the trace then, which `liveness` looks after.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
+
+import torch
+
+from .shared import shared
+from .traced_sizes import is_size
+
+
+class Hashes:
+    """Whether one recording hashed sizes, and where."""
+
+    def __init__(self, *, by_value: bool) -> None:
+        self.by_value = by_value
+        self.places: dict[str, None] = {}
+
+
+class _Thread(threading.local):
+    hashes: Hashes | None = None
+    place: Callable[[], str] = staticmethod(str)
+
+
+_thread = _Thread()
+
+
+@contextlib.contextmanager
+def noting_hashes(hashes: Hashes, place: Callable[[], str]) -> Iterator[None]:
+    """Note the sizes that this thread hashes; `place` tells where that is."""
+    before = _thread.hashes, _thread.place
+    _thread.hashes, _thread.place = hashes, place
+    try:
+        with _changed_hash():
+            yield
+    finally:
+        _thread.hashes, _thread.place = before
+
+
+@shared
+@contextlib.contextmanager
+def _changed_hash() -> Iterator[None]:
+    plain: Callable[[torch.Tensor], int] = torch.Tensor.__hash__
+
+    def hash_of(self: torch.Tensor) -> int:
+        hashes = _thread.hashes
+        if hashes is None or self.dim() or not is_size(self):
+            return plain(self)
+        hashes.places[_thread.place()] = None
+        if not hashes.by_value:
+            return plain(self)
+        with torch._C.DisableTorchFunction():
+            return hash(int(self))
+
+    torch.Tensor.__hash__ = hash_of  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        torch.Tensor.__hash__ = plain  # type: ignore[method-assign]
+
+
+def are_alike(recorded: Sequence[torch.Tensor], eager: Sequence[torch.Tensor]) -> bool:
+    """Whether a recording gave what eager Python gives, but for rounding."""
+    if len(recorded) != len(eager):
+        return False
+    return all(
+        a.shape == b.shape and a.dtype == b.dtype and torch.allclose(a, b, rtol=1e-4, atol=1e-5, equal_nan=True)
+        for a, b in zip(recorded, eager)
+    )
