@@ -4,8 +4,11 @@
     Reshape(Squeeze(x))                 ->  Reshape(x), or x
     Transpose(Transpose(x))             ->  Transpose(x), or x
 
-An op in the middle that nobody else uses is dropped in the end, so that none of these makes a graph larger. What depends on
-who uses what is in `passes.rearrange`.
+An op in the middle that nobody else uses is dropped in the end, so that none of these makes a graph larger. Most of it
+`passes.rearrange` would do as well, which knows who uses what. It is done here because
+* lowerings know values again: `arange(n)[:, None]` as an index, made a vector once more, is the value that counts up;
+* two ops in a row may be none though others use what is between them, which is left alone there;
+* exports for training or with weights as inputs aren't rewritten.
 """
 
 from __future__ import annotations
