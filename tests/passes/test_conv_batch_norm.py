@@ -22,7 +22,14 @@ g (float[n,4,6,6] x) => ({outputs})
 
 def _model(op="Conv", w="8,4,3,3", c=8, group=1, bias=True, more="", outputs="float[n,c,h,w] y"):
     text = CONV.format(
-        op=op, w=w, c=c, group=group, more=more, outputs=outputs, bias=f"float[{c}] b," if bias else "", use=", b" if bias else ""
+        op=op,
+        w=w,
+        c=c,
+        group=group,
+        more=more,
+        outputs=outputs,
+        bias=f"float[{c}] b," if bias else "",
+        use=", b" if bias else "",
     )
     model = ir.from_onnx_text(text)
     rng = np.random.default_rng(0)

@@ -154,7 +154,8 @@ def _from_value(value: Any) -> torch.Tensor:
     dtype = from_onnx(value.element_type())
     if 0 in value.shape():
         return torch.empty(value.shape(), dtype=dtype)
-    shared = value if hasattr(value, "__dlpack__") else value._ortvalue  # below onnxruntime 1.24 only what it wraps has it
+    # Below onnxruntime 1.24 only what the value wraps has it.
+    shared = value if hasattr(value, "__dlpack__") else value._ortvalue
     return torch.utils.dlpack.from_dlpack(shared).view(dtype)  # bool comes as uint8
 
 
