@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import torch
@@ -13,7 +13,7 @@ import torch
 from . import __version__
 from . import options as _options
 from ._collector import paused
-from .errors import CheckerError, OnnxExporterError, OpsetError, warn
+from .errors import CheckerError, OnnxExporterError, OpsetError, warn, withheld
 from .options import OperatorExportTypes, Options, TrainingMode
 from .result import ExportResult, require_runtime
 from .session import asked, exporting, log, logging_on, select_model_mode_for_export
@@ -143,12 +143,13 @@ def convert(
 
     with exporting(), select_model_mode_for_export(model, chosen.training):
         program = capture_only(model, args, kwargs, chosen)
-        _check_axes(program, model, args, kwargs, chosen)
-        log.info("captured %s: %d inputs, %d weights", program.name, len(program.inputs), len(program.weights))
         if chosen.training is TrainingMode.PRESERVE:
             mode = TrainingMode.TRAINING if getattr(model, "training", False) else TrainingMode.EVAL
             chosen = dataclasses.replace(chosen, training=mode)
-        lowered = _lower(program, chosen)
+        ahead = _Ahead(chosen)
+        unchanged = _check_axes(program, model, args, kwargs, chosen, ahead)
+        log.info("captured %s: %d inputs, %d weights", program.name, len(program.inputs), len(program.weights))
+        lowered = (ahead.taken(program) if unchanged else None) or _lower(program, chosen)
     lowered.model.producer_version = __version__
     if chosen.modules_as_functions:  # nothing is fused across calls
         from .functions import modules_as_functions
@@ -195,21 +196,62 @@ def capture_only(model: Any, args: Any, kwargs: Mapping[str, Any] | None, chosen
     return program
 
 
-def _check_axes(program: Program, model: Any, args: Any, kwargs: Mapping[str, Any] | None, chosen: Options) -> None:
-    """Keep dynamic axes of a trace live that became Python numbers; warn of those that can't be, or raise."""
+class _Ahead:
+    """Programs that are lowered before it is known whether they stay as they are, to know sizes as expressions."""
+
+    def __init__(self, chosen: Options) -> None:
+        self._chosen = chosen
+        self._lowered: dict[int, tuple[Program, Lowered, list[str]]] = {}
+
+    def sizes(self, program: Program) -> Mapping[str, Any]:
+        """The results of nodes that take a size, by their names; none if the program can't be lowered."""
+        from .capture import TAKES_SIZES
+
+        found: dict[str, Any] = {}
+        if not any(declared.axes for declared in program.inputs):  # all sizes would be numbers
+            return found
+
+        def observe(node: Any, results: list[Any]) -> None:
+            if node.op.partition(".")[0] in TAKES_SIZES:
+                found[node.outputs[0].name] = results[0]
+
+        try:
+            with withheld() as warnings:
+                same = dataclasses.replace(program, output_names=list(program.output_names))
+                self._lowered[id(program)] = program, _lower(same, self._chosen, observe), warnings
+        except Exception as error:  # it is raised again where nothing changes the program
+            log.debug("not lowered ahead: %s", error)
+            return {}
+        return found
+
+    def taken(self, program: Program) -> Lowered | None:
+        """What a program was lowered to, if it was, to be used: what was warned of holds."""
+        _, lowered, warnings = self._lowered.get(id(program), (program, None, ()))
+        for message in warnings:
+            warn(message)
+        return lowered
+
+
+def _check_axes(
+    program: Program, model: Any, args: Any, kwargs: Mapping[str, Any] | None, chosen: Options, ahead: _Ahead
+) -> bool:
+    """Keep dynamic axes of a trace live that became Python numbers; warn of those that can't be, or raise. Whether the
+    program is known to be as it was."""
     from .axes import sizes
     from .capture import settle_readings, thaw
 
     if program.front_end != "trace":
-        return
-    message = ""
+        return False
+    message, unchanged = "", False
     if chosen.check_axes and any(declared.axes for declared in program.inputs):
-        message = thaw(program, model, args, kwargs).message(sizes(program))
+        report = thaw(program, model, args, kwargs, ahead.sizes)
+        message, unchanged = report.message(sizes(program)), report.unchanged and not program.readings
     settle_readings(program)
     if message and chosen.strict:
         raise OnnxExporterError(message)
     if message:
         warn(message)
+    return unchanged
 
 
 def text_of(lowered: Lowered, *, node_names: bool = False) -> str:
@@ -280,7 +322,7 @@ def export_to_pretty_string(
         return head + text_of(lowered, node_names=add_node_names)
 
 
-def _lower(program: Program, chosen: Options) -> Lowered:
+def _lower(program: Program, chosen: Options, observe: Callable[[Any, list[Any]], None] | None = None) -> Lowered:
     """Lower at the opset asked for; with the default, at the lowest from it on that can express the model."""
     from . import ops  # noqa: F401  (fills the registry)
     from .compat import resolver
@@ -291,7 +333,7 @@ def _lower(program: Program, chosen: Options) -> Lowered:
     while True:
         try:
             with asked(opset, chosen):
-                lowered = lower(program, chosen, opset, resolve)
+                lowered = lower(program, chosen, opset, resolve, observe)
         except OpsetError as error:
             if chosen.opset_version is not None or error.needed is None or error.needed <= opset:
                 raise

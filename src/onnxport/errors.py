@@ -15,9 +15,11 @@ Bad arguments of `export` itself raise `TypeError` or `ValueError` before any wo
 
 from __future__ import annotations
 
+import contextlib
 import sys
+import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 
@@ -31,10 +33,30 @@ class OnnxExporterWarning(UserWarning):
 
 def warn(message: str) -> None:
     """Warn of something about a model, at the line outside of this package that asked for the export."""
+    if _thread.withheld is not None:
+        _thread.withheld.append(message)
+        return
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, OnnxExporterWarning, stacklevel=level)
+
+
+class _Thread(threading.local):
+    withheld: list[str] | None = None
+
+
+_thread = _Thread()
+
+
+@contextlib.contextmanager
+def withheld() -> Iterator[list[str]]:
+    """Keep what this thread warns of in a list, until it is known whether it matters."""
+    before, _thread.withheld = _thread.withheld, []
+    try:
+        yield _thread.withheld
+    finally:
+        _thread.withheld = before
 
 
 def _is_ours(module: str) -> bool:

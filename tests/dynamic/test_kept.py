@@ -60,6 +60,11 @@ CALLS = {
     "split_list": lambda x, n: x.split([1, n - 1])[1],
     "chunk": lambda x, n: x.chunk(n)[0],
     "chunk_two": lambda x, n: x.chunk(2, 1)[0],
+    "chunk_keywords": lambda x, n: torch.chunk(input=x, chunks=2, dim=0)[0],
+    "chunk_count": lambda x, n: x.chunk(chunks=n, dim=1)[0],
+    "split_keywords": lambda x, n: x.split(split_size=2, dim=0)[1],
+    "split_size": lambda x, n: torch.split(x, split_size_or_sections=n, dim=1)[0],
+    "unbind_keywords": lambda x, n: torch.unbind(input=x, dim=0)[0],
     "unbind": lambda x, n: torch.stack(x.unbind(0)),
     "iteration": lambda x, n: sum(row for row in x),
     "roll": lambda x, n: x.roll(n - 1, 0),
@@ -84,6 +89,7 @@ CALLS = {
     "tensor_list": lambda x, n: x + torch.tensor([[n, 2, 3], [4, 5, n]]).sum(),
     "tensor_rows": lambda x, n: x + torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
     "tensor_of_size": lambda x, n: x + torch.tensor(n),
+    "tensor_of_row": lambda x, n: x + torch.tensor(x[n - 1], dtype=torch.float64),
     "topk": lambda x, n: x.topk(n - 1, 0)[0],
     "one_hot": lambda x, n: F.one_hot(torch.tensor([0, 1]), n),
     "tril": lambda x, n: x.tril(n - 2),
@@ -158,12 +164,16 @@ def _recorded(call, n):
     return trace.record(model, (_rows(n),), {})
 
 
+def _hold(program, n):
+    return program.conditions.hold({}, lambda function: function(_rows(n)))
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", CALLS)
 def test_a_call_that_loses_a_size_is_not_taken_for_one_that_keeps_it(name):
     first, second = _recorded(CALLS[name], 3), _recorded(CALLS[name], 5)
     program = first.read()
-    if program.keeps_sizes and program.conditions.hold([_rows(5)]):
+    if program.keeps_sizes and _hold(program, 5):
         assert same_text(first.graph, second.graph)
 
 
@@ -172,7 +182,7 @@ def test_most_calls_keep_sizes():
     programs = {name: _recorded(CALLS[name], 3).read() for name in CALLS}
     kept = [name for name, program in programs.items() if program.keeps_sizes]
     assert len(kept) > len(CALLS) / 2, sorted(set(CALLS) - set(kept))
-    whole = [name for name in kept if programs[name].conditions.hold([_rows(5)])]
+    whole = [name for name in kept if _hold(programs[name], 5)]
     assert len(whole) > len(CALLS) / 2, sorted(set(kept) - set(whole))
 
 
@@ -198,9 +208,10 @@ TAKEN = {
     "unbound_static": (lambda x: x.unbind(1)[0], {5: True}),
     "rows": (lambda x: next(iter(x)), {5: None}),
     "columns": (lambda x: next(iter(x.t())), {5: True}),
-    "split": (lambda x: x.split(2)[0], {5: None}),
+    "split": (lambda x: x.split(2)[0], {4: True, 5: None}),
     "split_static": (lambda x: x.split(2, dim=1)[0], {5: True}),
-    "chunk": (lambda x: x.chunk(4)[0], {7: None}),
+    "chunk": (lambda x: x.chunk(4)[0], {5: True, 7: None}),
+    "chunk_two": (lambda x: x.chunk(chunks=2)[0], {1: None, 2: True, 5: True}),
     "read_static": (lambda x: F.conv1d(x.t()[None], torch.ones(6, 1, 1), groups=x.shape[1]), {5: True}),
     "read": (lambda x: F.pad(x, (0, 1), value=x.shape[0]), {5: None}),
     "in_place": (lambda x: x + 1 if x.shape[0].add_(0) < 4 else x, {5: False}),
@@ -214,8 +225,8 @@ def test_what_python_takes_out_of_sizes_is_computed_for_others(name):
     model, expected = TAKEN[name]
     program = trace.record(model, (_rows(3),), {}).read()
     assert program.keeps_sizes
-    assert program.conditions.hold([_rows(3)])
-    assert {n: program.conditions.hold([_rows(n)]) for n in expected} == expected
+    assert _hold(program, 3)
+    assert {n: _hold(program, n) for n in expected} == expected
     assert len(program.block.returns) == 1
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -11,6 +11,7 @@ import torch
 from ..axes import sizes
 from ..program import Program
 from .compiled import module_of, uncompiled
+from .conditions import TAKES_SIZES
 from .trace import CompiledCall
 
 if TYPE_CHECKING:
@@ -93,15 +94,26 @@ def _through_export(
     return read(exported)
 
 
-def thaw(program: Program, model: Any, args: Any, kwargs: Mapping[str, Any] | None) -> Report:
-    """Look for dynamic axes that a trace froze, by tracing at other sizes; see `liveness.thaw`."""
+def thaw(
+    program: Program,
+    model: Any,
+    args: Any,
+    kwargs: Mapping[str, Any] | None,
+    known: Callable[[Program], Mapping[str, Any]],
+) -> Report:
+    """Look for dynamic axes that a trace froze, by tracing at other sizes; see `liveness.thaw`.
+
+    Args:
+        known: gives sizes as expressions of the labels, by the names of the values of a program that they are.
+    """
     from . import liveness
     from .inputs import normalize
     from .liveness.reruns import Reruns
 
     positional, named = normalize(args, kwargs)
     axes = [declared.axes for declared in program.inputs]
-    return liveness.thaw(program, sizes(program), Reruns(uncompiled(model), positional, named, axes, program.labels))
+    reruns = Reruns(uncompiled(model), positional, named, axes, program.labels)
+    return liveness.thaw(program, sizes(program), reruns, known)
 
 
 def settle_readings(program: Program) -> None:
@@ -118,4 +130,4 @@ def settle_readings(program: Program) -> None:
         program.readings.clear()
 
 
-__all__ = ["arguments_of", "capture", "module_of", "settle_readings", "thaw", "uncompiled"]
+__all__ = ["TAKES_SIZES", "arguments_of", "capture", "module_of", "settle_readings", "thaw", "uncompiled"]

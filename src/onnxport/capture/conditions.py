@@ -2,14 +2,20 @@
 
 What they were taken from stays in the trace, beside the model's outputs, so that they can be computed for other sizes
 without the model: where all of them are what they are in the example, Python goes the same way, and the trace is the same.
+The sizes that they are computed from are expressions of the labels, as far as these are known; what is left of the graph is
+arithmetic then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
+
+from ..dims import Dim, Size, evaluate, free_symbols
+from .graph import inputs_of, outputs_of
 
 Function = Callable[..., Any]
 Number = int | float | bool
@@ -21,6 +27,16 @@ TAKES_NUMBERS: frozenset[Function] = frozenset(
 )  # fmt: skip
 # A model that takes so many is traced again instead.
 _MANY = 1000
+# What the graph takes out of the sizes of tensors.
+TAKES_SIZES = ("aten::size", "aten::numel")
+# What may give its argument, or a view of it.
+_VIEWS = frozenset(
+    f"aten::{name}"
+    for name in ("alias", "detach", "to", "contiguous", "view", "reshape", "expand", "select", "unsqueeze", "squeeze")
+)
+# So many operations on numbers take as long as one on tensors.
+_NUMBERS_PER_TENSOR = 30
+Sizes = Mapping[str, int]
 
 
 class Conditions:
@@ -34,6 +50,9 @@ class Conditions:
         self._graph: Any = None
         self._values: list[Any] = []
         self._function: Function | None = None
+        self._of_sizes: Callable[[Sizes], Any] | None = None
+        self._known: Callable[[], Mapping[str, Any]] = dict
+        self._example: Sizes = {}
         self._operations = 0
 
     def watched(self) -> dict[Function, Function]:
@@ -81,29 +100,51 @@ class Conditions:
             self._values = [packed.inputsAt(i) for i in range(packed.inputsSize() - count, packed.inputsSize())]
             _cut(packed, packed.inputsSize() - count, packed.inputsSize())
 
-    def hold(self, tensors: Sequence[torch.Tensor]) -> bool | None:
-        """Whether the numbers are the same for other inputs of the graph; None if one that is no bool isn't."""
-        differ = [mine for mine, other in zip(self.numbers, self._at(tensors)) if mine != other]
+    def learn(self, known: Callable[[], Mapping[str, Any]], example: Sizes) -> None:
+        """Take sizes as expressions of the labels, by the names of the values that they are in the trace.
+
+        Args:
+            known: is asked when it matters.
+            example: the sizes of the labels in the trace.
+        """
+        self._known, self._example = known, example
+
+    def hold(self, sizes: Sizes, on_tensors: Callable[[Function], Any]) -> bool | None:
+        """Whether the numbers are the same at other sizes; None if one that is no bool isn't.
+
+        Args:
+            on_tensors: calls a function on inputs of the graph that have these sizes.
+        """
+        differ = [mine for mine, other in zip(self.numbers, self._at(sizes, on_tensors)) if mine != other]
         return None if any(not isinstance(number, bool) for number in differ) else not differ
 
     @property
     def cost(self) -> int:
-        """How many operations compute the numbers."""
-        if self._values and self._function is None:
-            self._function = self._compile()
+        """How many operations on tensors compute the numbers, or take as long."""
+        self._prepare()
         return self._operations
 
-    def decisions(self, tensors: Sequence[torch.Tensor]) -> tuple[Number, ...]:
-        """The bools among the numbers for other inputs, of which the sizes matter."""
-        return tuple(other for mine, other in zip(self.numbers, self._at(tensors)) if isinstance(mine, bool))
+    def decisions(self, sizes: Sizes, on_tensors: Callable[[Function], Any]) -> tuple[Number, ...]:
+        """The bools among the numbers at other sizes."""
+        return tuple(other for mine, other in zip(self.numbers, self._at(sizes, on_tensors)) if isinstance(mine, bool))
 
-    def _at(self, tensors: Sequence[torch.Tensor]) -> list[Number]:
-        if not self._values:
-            return self.numbers
+    def _at(self, sizes: Sizes, on_tensors: Callable[[Function], Any]) -> list[Number]:
+        self._prepare()
+        if self._of_sizes is not None:
+            return self._contents(self._of_sizes(sizes))
         if self._function is None:
-            self._function = self._compile()
+            return self.numbers
         with torch.no_grad(), torch.jit._fuser.optimized_execution(False):
-            return list(map(_content, self._function(*tensors), self._kinds))
+            return self._contents(on_tensors(self._function))
+
+    def _prepare(self) -> None:
+        if self._values and self._of_sizes is None and self._function is None:
+            self._of_sizes = self._arithmetic()
+            if self._of_sizes is None:
+                self._function = self._compile()
+
+    def _contents(self, tensors: Iterable[torch.Tensor]) -> list[Number]:
+        return list(map(_content, tensors, self._kinds))
 
     def _compile(self) -> Function:
         """The part of the graph that computes the numbers."""
@@ -117,6 +158,64 @@ class Conditions:
         torch._C._jit_pass_dce(part)
         self._operations = sum(1 for _ in part.nodes())
         return torch._C._create_function_from_graph("conditions", part)  # type: ignore[no-any-return]
+
+    def _arithmetic(self) -> Callable[[Sizes], Any] | None:
+        """What computes the numbers from sizes of the labels; None if there is more to it than arithmetic on sizes."""
+        known = self._known()
+        part: Any = torch._C.Graph()
+        made: dict[Any, Any] = {}  # value of the part by that of the graph
+        inputs: dict[Size, Any] = {}
+        pending = list(self._values)
+        while pending:
+            value = pending[-1]
+            node = value.node()
+            if value in made:
+                pending.pop()
+            elif node.kind() in TAKES_SIZES:
+                size = known.get(value.debugName())
+                if not isinstance(size, int | Dim) or not self._is_right(size, node):
+                    return None
+                if size not in inputs:
+                    inputs[size] = part.addInput()
+                    inputs[size].setType(torch._C.IntType.get())
+                made[value] = inputs[size]
+            elif node.kind() == "prim::Param" or _is_written(value):
+                return None
+            elif missing := [operand for operand in inputs_of(node) if operand not in made]:
+                pending += missing
+            else:
+                copy = part.insertNode(part.createClone(node, made.__getitem__))
+                made.update(zip(outputs_of(node), outputs_of(copy)))
+        returned = part.insertNode(part.create("prim::TupleConstruct", [made[value] for value in self._values], 1))
+        returned.output().setType(torch._C.TupleType([value.type() for value in self._values]))
+        part.registerOutput(returned.output())
+        function = torch._C._create_function_from_graph("conditions", part)
+        self._operations = 1 + len(made) // _NUMBERS_PER_TENSOR
+
+        def computed(sizes: Sizes) -> Any:
+            return function(*(evaluate(size, sizes) for size in inputs))
+
+        return computed if self._contents(computed(self._example)) == self.numbers else None
+
+    def _is_right(self, size: Size, node: Any) -> bool:
+        """Whether an expression is of labels alone, and what a node that takes the size took in the trace."""
+        return free_symbols(size) <= self._example.keys() and evaluate(size, self._example) == _taken(node)
+
+
+def _is_written(value: Any) -> bool:
+    """Whether a node writes to a value, or to what may be a view of it."""
+    users = [use.user for use in value.uses()]
+    if value.node().kind().endswith("_") or any(user.kind().endswith("_") for user in users):
+        return True
+    return any(_is_written(output) for user in users if user.kind() in _VIEWS for output in outputs_of(user))
+
+
+def _taken(node: Any) -> int | None:
+    """The size that a node took in the trace."""
+    sizes = node.inputsAt(0).type().sizes()
+    if sizes is None:
+        return None
+    return int(sizes[node.inputsAt(1).toIValue()] if node.inputsSize() > 1 else math.prod(sizes))
 
 
 def _content(number: torch.Tensor, kind: type | None) -> Number:

@@ -63,6 +63,8 @@ _NODES = frozenset(
      "_weight_norm", "roll"}
 )  # fmt: skip
 _CUT_TO_PIECES = (torch.split, torch.Tensor.split, torch.chunk, torch.Tensor.chunk)
+_COUNTS = ("chunks", "split_size", "split_size_or_sections")
+_OF_PIECES = {"dim", *_COUNTS}
 _INDEXES = (int, slice, NoneType, EllipsisType, torch.Tensor)
 # Functions of which the tracer reads arguments after the first that are no lists, and how many it doesn't.
 _READ: dict[Function, int] = {
@@ -140,7 +142,7 @@ class Kept:
                 self.doubtful = True
 
     def _tensor(self, data: Any, *args: Any, **kwargs: Any) -> torch.Tensor:
-        if isinstance(data, torch.Tensor) or (has_tensors(data) and not stacks(data)):
+        if not isinstance(data, torch.Tensor) and has_tensors(data) and not stacks(data):
             self.doubtful = True
         return instead(torch.tensor)(data, *args, **kwargs)  # type: ignore[no-any-return]
 
@@ -148,14 +150,22 @@ class Kept:
         """What counts its results by the size of an axis, which is its argument of this position."""
         call = instead(function)
 
-        def watch(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-            axis = kwargs.get("dim", args[position - 1] if len(args) >= position else 0)
-            count = args[0] if position == 2 and args else 0
-            if axis.__class__ is not int or isinstance(count, torch.Tensor) or not kwargs.keys() <= {"dim"}:
+        def watch(*args: Any, **kwargs: Any) -> Any:
+            axis = kwargs.get("dim", args[position] if len(args) > position else 0)
+            given = [kwargs[name] for name in _COUNTS if name in kwargs] or args[1:position] or [1]
+            if (
+                not args
+                or axis.__class__ is not int
+                or isinstance(given[0], torch.Tensor)
+                or not kwargs.keys() <= _OF_PIECES
+            ):
                 self.doubtful = True
-            elif torch._C._get_tracing_state() and not isinstance(count, (list, tuple)):
-                self._conditions.take(tensor.size(axis))
-            return call(tensor, *args, **kwargs)
+            elif torch._C._get_tracing_state() and not isinstance(given[0], (list, tuple)):
+                size, step = args[0].size(axis), given[0]
+                if "chunk" in function.__name__:
+                    step = ((size + step - 1) // step).clamp(min=1)
+                self._conditions.take((size + step - 1) // step)
+            return call(*args, **kwargs)
 
         return watch
 

@@ -12,7 +12,9 @@ most models it is known without a second one (see `kept`), and they are only run
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from ...program import Program
 from ...program.ir import Conversion
@@ -28,22 +30,27 @@ from .trials import Reruns, Trial, Trials
 _ELSEWHERE = 2
 
 
-def thaw(program: Program, sizes: Sizes, reruns: Reruns) -> Report:
+def thaw(program: Program, sizes: Sizes, reruns: Reruns, known: Callable[[Program], Mapping[str, Any]]) -> Report:
     """Replace constants that follow a size by expressions, in place; what stays frozen.
 
     Args:
         sizes: the example sizes by label.
         reruns: the model at other sizes.
+        known: gives sizes as expressions of the labels, by the names of the values of a program that they are.
     """
+    program.conditions.learn(functools.partial(known, program), sizes)
     report, others, blamed = _thaw(program, sizes, reruns)
     for trial in others if report.frozen else ():
         elsewhere = dataclasses.replace(trial.recording.read(), conversions=program.conversions, labels=program.labels)
+        for mine, theirs in zip(program.inputs, elsewhere.inputs):
+            theirs.axes = mine.axes
         tried = [dict(sizes), *(other.sizes for other in others), trial_sizes.doubled(sizes)]
+        elsewhere.conditions.learn(functools.partial(known, elsewhere), trial.sizes)
         if Trials(elsewhere, sizes, reruns).agree(tried):
             again, _, _ = _thaw(elsewhere, trial.sizes, reruns)
             if not again.frozen:
                 _adopt(program, elsewhere)
-                return again
+                return dataclasses.replace(again, unchanged=False)
     if report.frozen and blamed is not None:
         return dataclasses.replace(report, labels=Trials(program, sizes, reruns).guilty(blamed))
     return report
@@ -84,20 +91,21 @@ def _thaw(program: Program, sizes: Sizes, reruns: Reruns) -> tuple[Report, list[
     made = [trial for trial in (grown, crossed, *map(trials.at, alone), *read) if trial is not None]
     different = [trial for trial in made if not trial.same]
     if not different:
-        return Report(stuck, failure=trials.failure), [], None
+        return Report(stuck, failure=trials.failure, unchanged=True), [], None
     only_ifs = (
         all(trial.same for trial in read)
         and grown is not None
-        and all(c.decides for c in conversions)
         and bool(conversions)
+        and trials.take_bools(different)
         and (different[0] is crossed or trials.agree([trial.sizes for trial in different]))
     )
     if only_ifs and trials.agree([*trial_sizes.around(sizes, conversions), *ways]):
-        return Report(stuck, failure=trials.failure), [], None
+        return Report(stuck, failure=trials.failure, unchanged=True), [], None
     if only_ifs:
         beyond = trials.at(trial_sizes.doubled(sizes))
         if beyond is not None and not beyond.same:
             made, only_ifs = [*made, beyond], False
+    program.conditions.learn(dict, {})  # it isn't what they were learned of any more
     drop_dead(program)
     thawing = Thawing(program, sizes, trials, made)
     frozen = thawing.run()
@@ -114,8 +122,10 @@ def _thaw(program: Program, sizes: Sizes, reruns: Reruns) -> tuple[Report, list[
 def _known(trials: Trials, sizes: Sizes, conversions: Sequence[Conversion]) -> Report | None:
     """What there is to report of a program of which it is known what it took out of sizes, None if it must be traced
     again: that it runs at all is enough, if all of that is the same there, and smaller sizes change no results."""
-    larger = next(filter(trials.runs, map(trials.allowed, trial_sizes.near(sizes, conversions))), None)
+    larger = next(filter(trials.runs, map(trials.allowed, trial_sizes.near(sizes, ()))), None)
     if larger is None or not trials.known(larger):
+        return None
+    if not trials.known(next(trial_sizes.near(sizes, conversions))):  # beyond what sizes were compared with
         return None
     alone, stuck = trials.others(larger)
     if not all(map(trials.known, alone)):
@@ -125,7 +135,7 @@ def _known(trials: Trials, sizes: Sizes, conversions: Sequence[Conversion]) -> R
     small += trials.other_ways()
     if any(trials.known(at) is None for at in small) or not trials.agree(small):
         return None
-    return Report(stuck, failure=trials.failure)
+    return Report(stuck, failure=trials.failure, unchanged=True)
 
 
 __all__ = ["Report", "Reruns", "thaw"]

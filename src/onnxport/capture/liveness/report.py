@@ -33,6 +33,7 @@ class Report:
         small: sizes at which the program is another one, where it is the same at most.
         failure: what the model raised at other sizes, where it ran at none.
         guessed: places where one of several numbers that the model read was taken.
+        unchanged: whether the program is as it was.
     """
 
     stuck: tuple[str, ...] = ()
@@ -42,6 +43,7 @@ class Report:
     small: str = ""
     failure: str = ""
     guessed: tuple[Frozen, ...] = ()
+    unchanged: bool = False
 
     def message(self, sizes: Sizes) -> str:
         """What to tell the user; "" if all is well."""

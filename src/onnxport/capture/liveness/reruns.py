@@ -93,27 +93,31 @@ class Reruns:
 
     def hold(self, conditions: Any, sizes: Sizes) -> bool | Exception | None:
         """Whether the numbers that a recording took out of sizes are the same at others; see `Conditions.hold`."""
-        leaves = self._resized(self._arguments.leaves, sizes)
+
+        def on_tensors(function: Callable[..., Any]) -> Any:
+            with unchanged(self.model):
+                return function(*copies(self._resized(self._arguments.leaves, sizes)), *self._weights)
 
         def compare() -> bool | None:
-            with unchanged(self.model):
-                return conditions.hold([*copies(leaves), *self._weights])  # type: ignore[no-any-return]
+            return conditions.hold(sizes, on_tensors)  # type: ignore[no-any-return]
 
         return _tried(compare, sizes)
 
     def decisions(self, conditions: Any, options: Sequence[Sizes]) -> list[Any]:
         """What bools a recording would have taken out of other sizes, one tuple for each choice of them: computed without
         the content of any tensor; exceptions where there is no telling."""
-        weights = [torch.empty_like(weight, device="meta") for weight in self._weights]
 
         def at(sizes: Sizes) -> Any:
-            leaves = []
-            for leaf, axes in zip(self._arguments.leaves, self.axes):
-                shape = list(leaf.shape)
-                for axis, label in axes.items():
-                    shape[axis] = self.labels.size(label, sizes)
-                leaves.append(torch.empty(shape, dtype=leaf.dtype, device="meta"))
-            return conditions.decisions([*leaves, *weights])
+            def on_meta(function: Callable[..., Any]) -> Any:
+                leaves = []
+                for leaf, axes in zip(self._arguments.leaves, self.axes):
+                    shape = list(leaf.shape)
+                    for axis, label in axes.items():
+                        shape[axis] = self.labels.size(label, sizes)
+                    leaves.append(torch.empty(shape, dtype=leaf.dtype, device="meta"))
+                return function(*leaves, *(torch.empty_like(weight, device="meta") for weight in self._weights))
+
+            return conditions.decisions(sizes, on_meta)
 
         return [_tried(lambda sizes=sizes: at(sizes), sizes) for sizes in options]  # type: ignore[misc]
 

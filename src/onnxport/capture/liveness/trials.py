@@ -22,6 +22,8 @@ from .values import Other, are_told_apart, numbers, others
 _GROUPS = 24
 # ... and of no more than so many it is told which are frozen.
 _GUILTY = 8
+# Numbers of which it is known how they are computed from sizes.
+_NUMBERS = ("a Python int", "a Python float", "a Python number")
 # So many sizes are tried where an `if` goes another way, and so many in all.
 _TIMES, _WAYS = 2, 6
 
@@ -109,6 +111,15 @@ class Trials:
             self._known[key] = False if isinstance(held, Exception) else held
         return self._known[key]
 
+    def take_bools(self, trials: Sequence[Trial]) -> bool:
+        """Whether the program took nothing but bools out of sizes, or no other numbers at those of some trials."""
+        conversions, conditions = self.program.conversions or [], self.program.conditions
+        if all(c.decides for c in conversions):
+            return True
+        if conditions.lost or not all(c.decides or c.what in _NUMBERS for c in conversions):
+            return False
+        return all(isinstance(self.reruns.hold(conditions, trial.sizes), bool) for trial in trials)
+
     def other_ways(self) -> list[dict[str, int]]:
         """Sizes at which an `if` goes another way, the nearest to the example's, some for each way: `if n % 4` goes one that
         sizes which are tried for other reasons may not show."""
@@ -187,8 +198,8 @@ class Trials:
         return None
 
     def first_other(self, options: Sequence[dict[str, int]]) -> Trial | None:
-        """At the first of these sizes at which the model does something else."""
-        made = (self.at(sizes) for sizes in options)
+        """At the first of these sizes at which the model runs, without being traced, and does something else."""
+        made = (self.at(sizes) for sizes in options if self.runs(sizes))
         return next((trial for trial in made if trial is not None and not trial.same), None)
 
     def agree(self, options: Iterable[dict[str, int]]) -> bool:

@@ -1,0 +1,174 @@
+"""What Python takes out of sizes is computed from the labels, if nothing but arithmetic on sizes leads to it."""
+
+import itertools
+import warnings
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import onnxport
+from onnxport import _export
+from onnxport.capture.conditions import Conditions
+from onnxport.errors import OnnxExporterWarning, warn, withheld
+from onnxport.options import Options
+
+AXES = {"x": {0: "b", 2: "n"}}
+KERNEL = torch.ones(4, 4, 3)
+TABLE = torch.arange(40.0)
+
+# Tensors whose sizes are what a condition is on, of a (2, 4, 9) tensor.
+TENSORS = {
+    "argument": lambda x: x,
+    "convolution": lambda x: F.conv1d(x, KERNEL, stride=2, padding=1),
+    "dilated": lambda x: F.conv1d(x, KERNEL, dilation=2, padding=2),
+    "transposed": lambda x: F.conv_transpose1d(x, KERNEL, stride=2),
+    "max_pool": lambda x: F.max_pool1d(x, 2, ceil_mode=True),
+    "avg_pool": lambda x: F.avg_pool1d(x, 3, 2, 1),
+    "adaptive": lambda x: F.adaptive_avg_pool1d(x, 3),
+    "interpolate": lambda x: F.interpolate(x, scale_factor=1.5),
+    "interpolate_size": lambda x: F.interpolate(x, size=x.shape[2] // 2 + 1),
+    "pad": lambda x: F.pad(x, (1, 2)),
+    "pad_to": lambda x: F.pad(x, (0, -x.shape[2] % 4)),
+    "slice": lambda x: x[:, :, 1:-1],
+    "steps": lambda x: x[:, :, ::2],
+    "cat": lambda x: torch.cat([x, x[:, :, :3]], 2),
+    "flatten": lambda x: x.flatten(1),
+    "windows": lambda x: x.unfold(2, 3, 2),
+    "view": lambda x: x.view(x.shape[0] * 2, -1),
+    "transpose": lambda x: x.permute(2, 0, 1).reshape(-1, 4),
+    "matmul": lambda x: x.transpose(1, 2) @ x,
+    "broadcast": lambda x: x[:, :1] + TABLE[: x.shape[2]],
+    "index": lambda x: x[:, :, torch.arange(0, x.shape[2], 2)],
+    "repeat": lambda x: x.repeat(1, 2, 2),
+    "expand": lambda x: x[:, :, None].expand(-1, -1, x.shape[0], -1).flatten(2),
+    "arange": lambda x: torch.arange(0, x.shape[2], 3)[None],
+    "stack": lambda x: torch.stack([x, x]).flatten(0, 1),
+    "chunk": lambda x: x.chunk(2, 2)[1],
+    "written": lambda x: (x + 0).mul_(2).relu_()[:, :, 1:],
+    "normalized": lambda x: F.group_norm(F.gelu(x), 2),
+    "rows_and_columns": lambda x: torch.zeros(x.shape[0], x.shape[2]).flatten(),
+}
+# What is taken out of the tensor's sizes.
+TAKEN = {
+    "below": lambda y: y.shape[-1] < 8,
+    "odd": lambda y: y.shape[-1] % 2 == 1,
+    "count": lambda y: y.numel() > 80,
+    "rows": lambda y: y.shape[0] >= 3,
+    "two": lambda y: y.shape[-1] > 4 and y.size(0) + y.size(-1) < 12,
+}
+
+
+class Model(nn.Module):
+    def __init__(self, tensor, taken):
+        super().__init__()
+        self.tensor, self.taken = tensor, taken
+
+    def forward(self, x):
+        return x + 1 if self.taken(self.tensor(x)) else x - 1
+
+
+def _captured(model):
+    """The program, with what is known of sizes."""
+    x = torch.randn(2, 4, 9)
+    chosen = Options(input_names=("x",), dynamic_axes=AXES)
+    program = _export.capture_only(model, (x,), None, chosen)
+    program.conditions.learn(lambda: _export._Ahead(chosen).sizes(program), {"b": 2, "n": 9})
+    return program
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("name", "taken"), itertools.product(TENSORS, TAKEN))
+def test_sizes_say_what_a_run_says(name, taken):
+    model = Model(TENSORS[name], TAKEN[taken])
+    conditions = _captured(model).conditions
+    computed, run = conditions._arithmetic(), conditions._compile()
+    assert computed is not None
+    for b, n in [(2, 9), (2, 10), (3, 9), (1, 4), (5, 23), (2, 16), (4, 7)]:
+        expected = run(torch.randn(b, 4, n))
+        assert [bool(t) for t in computed({"b": b, "n": n})] == [bool(t) for t in expected], (b, n)
+
+
+def _written(x):
+    sizes = torch.stack([torch.as_tensor(x.shape[0]), torch.as_tensor(x.shape[2])])
+    sizes[0] = 7
+    return x + 1 if sizes[0] > 5 else x - 1
+
+
+def _written_by_a_view(x):
+    sizes = torch.stack([torch.as_tensor(x.shape[0]), torch.as_tensor(x.shape[2])])
+    sizes.view(1, 2).select(1, 0).fill_(7)
+    return x + 1 if sizes[0] > 5 else x - 1
+
+
+def _of_values(x):
+    return x + 1 if x.flatten().nonzero().shape[0] > 5 else x - 1
+
+
+def _of_values_and_sizes(x):
+    return x + 1 if x[x > 0].shape[0] < x.shape[2] * 100 else x - 1
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("model", [_written, _written_by_a_view, _of_values, _of_values_and_sizes])
+def test_more_than_arithmetic_on_sizes_is_run(model):
+    conditions = _captured(model).conditions
+    assert conditions.numbers
+    assert conditions._arithmetic() is None
+    assert conditions.hold({"b": 2, "n": 9}, lambda function: function(torch.ones(2, 4, 9)))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_wrong_expressions_of_sizes_are_not_believed():
+    conditions = _captured(Model(TENSORS["slice"], TAKEN["below"])).conditions
+    known = conditions._known()
+    conditions.learn(lambda: dict.fromkeys(known, 3), {"b": 2, "n": 9})
+    assert conditions._arithmetic() is None
+    conditions.learn(dict, {"b": 2, "n": 9})
+    assert conditions._arithmetic() is None
+
+
+class Deep(nn.Module):
+    def __init__(self, bound):
+        super().__init__()
+        self.convolution, self.bound = nn.Conv1d(4, 4, 3, 2, 1), bound
+
+    def forward(self, x):
+        y = self.convolution(x).relu_()
+        return y * 2 if y.shape[2] < self.bound else y + 1
+
+
+@pytest.mark.parametrize(("bound", "frozen"), [(1000, False), (6, True)])
+def test_conditions_of_sizes_run_nothing(bound, frozen, monkeypatch):
+    ran = []
+    compile = Conditions._compile
+    monkeypatch.setattr(Conditions, "_compile", lambda self: ran.append(self) or compile(self))
+    model = Deep(bound).eval()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = onnxport.export(model, (torch.randn(2, 4, 9),), input_names=["x"], dynamic_axes=AXES)
+    said = [w for w in caught if issubclass(w.category, OnnxExporterWarning)]
+    assert bool(said) == frozen
+    assert frozen or not ran
+    for n in (9, 10) if frozen else (9, 11, 4, 40):
+        x = torch.randn(3, 4, n)
+        torch.testing.assert_close(result(x), model(x), rtol=1e-4, atol=1e-5)
+
+
+def test_a_known_program_is_lowered_once(monkeypatch):
+    lowered = []
+    lower = _export._lower
+    monkeypatch.setattr(_export, "_lower", lambda *args: lowered.append(args) or lower(*args))
+    onnxport.export(Deep(1000), (torch.randn(2, 4, 9),), input_names=["x"], dynamic_axes=AXES)
+    assert len(lowered) == 1
+
+
+def test_warnings_are_withheld():
+    with warnings.catch_warnings(record=True) as caught, withheld() as kept:
+        warnings.simplefilter("always")
+        warn("something")
+    assert kept == ["something"]
+    assert not caught
+    with pytest.warns(OnnxExporterWarning, match="something"):
+        warn("something")
