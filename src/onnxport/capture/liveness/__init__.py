@@ -38,14 +38,16 @@ def thaw(program: Program, sizes: Sizes, reruns: Reruns, known: Callable[[Progra
         reruns: the model at other sizes.
         known: gives sizes as expressions of the labels, by the names of the values of a program that they are.
     """
-    program.conditions.learn(functools.partial(known, program), sizes)
+    if program.keeps_sizes:
+        program.conditions.learn(functools.partial(known, program), sizes)
     report, others, blamed = _thaw(program, sizes, reruns)
     for trial in others if report.frozen else ():
         elsewhere = dataclasses.replace(trial.recording.read(), conversions=program.conversions, labels=program.labels)
         for mine, theirs in zip(program.inputs, elsewhere.inputs):
             theirs.axes = mine.axes
         tried = [dict(sizes), *(other.sizes for other in others), trial_sizes.doubled(sizes)]
-        elsewhere.conditions.learn(functools.partial(known, elsewhere), trial.sizes)
+        if elsewhere.keeps_sizes:
+            elsewhere.conditions.learn(functools.partial(known, elsewhere), trial.sizes)
         if Trials(elsewhere, sizes, reruns).agree(tried):
             again, _, _ = _thaw(elsewhere, trial.sizes, reruns)
             if not again.frozen:

@@ -116,7 +116,7 @@ class Trials:
         conversions, conditions = self.program.conversions or [], self.program.conditions
         if all(c.decides for c in conversions):
             return True
-        if conditions.lost or not all(c.decides or c.what in _NUMBERS for c in conversions):
+        if not self.program.keeps_sizes or not all(c.decides or c.what in _NUMBERS for c in conversions):
             return False
         return all(isinstance(self.reruns.hold(conditions, trial.sizes), bool) for trial in trials)
 
