@@ -345,6 +345,22 @@ class Builder(Emitter):
             self.scope.ints[id(tensor)] = (tensor, found)
         return found
 
+    def own_size(self, x: Tensor, axis: int) -> Size:
+        """The size of an axis; as a symbol of its own, read from the tensor, where that is less than to compute it.
+
+        For what uses the tensor in its plain layout anyway: onnxruntime keeps images of convolutions in blocks of
+        channels, and must write them out plainly to tell their shape.
+        """
+        size = x.shape[axis]
+        if isinstance(size, int) or x.is_known or self.scope.source(str(size)) is not None:
+            return size
+        found = self.scope.find(("own size", x.shape, axis))
+        if found is None:
+            symbol = self.fresh("size")
+            self.scope.sizes[str(symbol)] = SizeSource(x, axis)
+            found = self.scope.table["own size", x.shape, axis] = (symbol,)
+        return found[0]
+
     def size_nodes(self, data: Array) -> Tensor:
         """An array of ints and `Dim`s as nodes."""
         flat = list(data.reshape(-1))

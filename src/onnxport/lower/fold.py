@@ -66,7 +66,7 @@ def fold(
         return None
     several = result if isinstance(result, (tuple, list)) else [result]
     results = [np.asarray(r) for r in several]  # numpy gives scalars, not 0-d arrays
-    if len(results) != outputs:
+    if len(results) != outputs or (symbolic and op_type in _SPREADING and _is_spread(arrays, results[0])):
         return None
     given = sum(a.nbytes for a in arrays if a is not None)
     if sum(r.nbytes for r in results) > max(limit, given):
@@ -86,6 +86,16 @@ def fold(
                 )
             )
     return final
+
+
+_SPREADING = frozenset({"Add", "Sub", "Mul", "Div", "Mod", "Min", "Max"})
+_SIZES = 4  # more numbers aren't the sizes of a tensor, but positions or the like
+
+
+def _is_spread(arrays: Sequence[Array | None], result: Array) -> bool:
+    """Whether a vector of numbers met a few sizes: that is one node, while its elements would be several each."""
+    known = max(a.size for a in arrays if a is not None and a.dtype == object)
+    return result.dtype == object and result.size > max(_SIZES, known)
 
 
 # What changes nothing as the second operand, and as the first one where the order doesn't matter.

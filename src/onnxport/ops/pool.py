@@ -234,24 +234,26 @@ def _register_avg_pool(count: int) -> None:
 
 def _fitted(g: Builder, size: Size, out: Size) -> tuple[Tensor, Tensor, Size]:
     """Starts and ends of the windows that cover `size` with `out` windows, and a length that none exceeds."""
-    positions = g.range(0, out)
-    start = g.floor_divmod(g.mul(positions, g.size(size)), g.size(out), truncates=True)[0]
-    after = g.add(g.mul(g.add(positions, 1), g.size(size)), g.size(out - 1))
-    end = g.floor_divmod(after, g.size(out), truncates=True)[0]
+    scaled = g.mul(g.range(0, out), g.ints([size]))
+    start = g.floor_divmod(scaled, g.ints([out]), truncates=True)[0]
+    end = g.floor_divmod(g.add(scaled, g.ints([size + out - 1])), g.ints([out]), truncates=True)[0]
     if isinstance(size, int) and isinstance(out, int):
         widths = [-(-(i + 1) * size // out) - i * size // out for i in range(out)]
         return start, end, max(widths, default=1)
     return start, end, (size + out - 1) // out + 1
 
 
-def _fitted_windows(g: Builder, x: Tensor, axis: int, out: Size) -> tuple[Tensor, Tensor, Tensor]:
-    """An axis as `out` windows of one length: `[..., out, length, ...]`, the places gathered, and which belong."""
-    start, end, length = _fitted(g, x.shape[axis], out)
-    places = g.add(g.unsqueeze(start, [1]), g.range(0, length))
-    last = g.sub(g.unsqueeze(end, [1]), 1)
+def _fitted_windows(g: Builder, x: Tensor, axis: int, out: Size) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """An axis as `out` windows of one length: `[..., length, out, ...]`, the places gathered, which belong, how many.
+
+    The place in the window comes before the window, as onnxruntime reduces an axis faster that has others behind it.
+    """
+    start, end, length = _fitted(g, g.own_size(x, axis), out)
+    places = g.add(start, g.unsqueeze(g.range(0, length), [1]))
+    last = g.sub(end, 1)
     inside = g.less_equal(places, last)
     places = g.extremum("Min", places, last)
-    return g.gather(x, places, axis), places, inside
+    return g.gather(x, places, axis), places, inside, g.sub(end, start)
 
 
 def _adaptive_mean(g: Builder, x: Tensor, axis: int, out: Size) -> Tensor:
@@ -263,11 +265,11 @@ def _adaptive_mean(g: Builder, x: Tensor, axis: int, out: Size) -> Tensor:
     if length is not None:
         split = g.reshape(x, [*x.shape[:axis], out, length, *x.shape[axis + 1 :]])
         return g.reduce("ReduceMean", split, [axis + 1])
-    windows, _, inside = _fitted_windows(g, x, axis, out)
-    behind = range(2, windows.rank - axis)
-    inside = g.unsqueeze(inside, list(behind))
-    sums = g.reduce("ReduceSum", g.where(inside, windows, 0), [axis + 1])
-    return g.div(sums, g.reduce("ReduceSum", g.cast(inside, x.dtype), [1]))
+    windows, _, inside, counts = _fitted_windows(g, x, axis, out)
+    behind = range(1, x.rank - axis)
+    inside, counts = g.unsqueeze(inside, [1 + i for i in behind]), g.unsqueeze(counts, list(behind))
+    sums = g.reduce("ReduceSum", g.where(inside, windows, 0), [axis])
+    return g.div(sums, g.cast(counts, x.dtype))
 
 
 def _adaptive_avg(g: Builder, x: Tensor, out: list[Size]) -> Tensor:
@@ -301,11 +303,11 @@ def _adaptive_max(g: Builder, x: Tensor, out: list[Size]) -> tuple[Tensor, Tenso
         return _global_max(g, x)
     flat = g.reshape(g.range(0, product(sizes)), sizes)
     windows = x
-    for i, n in enumerate(out):  # [N, C, n0, k0, n1, k1, ...]
-        windows, places, _ = _fitted_windows(g, windows, 2 + 2 * i, n)
+    for i, n in enumerate(out):  # [N, C, k0, n0, k1, n1, ...]
+        windows, places, _, _ = _fitted_windows(g, windows, 2 + 2 * i, n)
         flat = g.gather(flat, places, 2 * i)
     inside = [2 * i for i in range(len(out))]
-    order = [*inside, *[i + 1 for i in inside]]
+    order = [*[i + 1 for i in inside], *inside]
     flat = g.transpose(flat, order)
     lengths = flat.shape[len(out) :]
     flat = g.reshape(flat, [*flat.shape[: len(out)], product(lengths)])
