@@ -231,3 +231,10 @@ def test_models(opset, mode):
         assert "Mul" in operators(result.model_proto)
     if mode != "train":
         assert result.verify()
+
+
+def test_a_number_stays_a_number():
+    """A constant of rank 0 is one after another was added to it."""
+    body = "s = ReduceSum<keepdims=0>(x) a = Add(s, c) y = Sub(a, d)"
+    model = parsed(body, X, "y", {"c": numbers(), "d": numbers(seed=1)})
+    assert rewritten(model, feeds(2, 3, 8)) == ["ReduceSum", "Add"]

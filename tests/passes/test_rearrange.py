@@ -8,9 +8,11 @@ import numpy as np
 import onnx_ir as ir
 import onnxruntime as ort
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import onnxport
 from onnxport.dims import Dim, evaluate, parse
 from onnxport.passes import optimize
 from onnxport.passes.rearrange import simplify_layout
@@ -297,3 +299,17 @@ def test_picks_that_are_no_pieces():
         }""",
         {"Reshape": 1, "Transpose": 1, "Gather": 2},
     )
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_picks_in_any_order(order):
+    """What is picked last may be used first: the Split stands before all of it."""
+
+    def apart(x):
+        whole = x.exp().reshape(x.shape[0], 2, 3).permute(1, 2, 0)
+        parts = {i: whole[i].permute(1, 0).relu() for i in order}
+        return parts[0] + 1, parts[1]
+
+    result = onnxport.export(apart, torch.randn(4, 6), dynamic_axes={"x": [0]}, verify=True)
+    counts = collections.Counter(node.op_type for node in result.model.graph)
+    assert counts == {"Exp": 1, "Split": 1, "Relu": 2, "Add": 1}

@@ -115,7 +115,7 @@ def constant(graph: ir.Graph, stem: str, array: Array) -> ir.Value:
             return found
         count += 1
         name = f"{stem}_{count}"
-    tensor = ir.Tensor(np.ascontiguousarray(array), name=name)
+    tensor = ir.Tensor(np.asarray(array, order="C"), name=name)
     value = ir.Value(name=name, type=ir.TensorType(tensor.dtype), shape=ir.Shape(array.shape), const_value=tensor)
     graph.register_initializer(value)
     return value
@@ -127,7 +127,7 @@ def store(value: ir.Value, compute: Callable[[], Array]) -> None:
     dtype, name = value.type.dtype, value.name
 
     def tensor() -> ir.TensorProtocol:
-        return ir.Tensor(np.ascontiguousarray(compute().astype(dtype.numpy())), dtype=dtype, name=name)
+        return ir.Tensor(np.asarray(compute().astype(dtype.numpy()), order="C"), dtype=dtype, name=name)
 
     if value.const_value.nbytes > LAZY:
         assert value.shape is not None

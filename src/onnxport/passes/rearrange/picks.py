@@ -51,7 +51,7 @@ def _split(graph: Graph, value: ir.Value) -> bool:
     ready = [plan for plan in plans if plan is not None]
     if 1 + sum(map(len, ready)) >= len(chain) + sum(map(len, behind)):
         return False
-    pieces = _pieces(graph, source, taken[0], [taken[1]] * len(picks), picks[0])
+    pieces = _pieces(graph, source, taken[0], [taken[1]] * len(picks), maker)  # all picks come after it
     for piece, plan, old in zip(pieces, ready, behind):
         graph.replace(old, plan, piece)
     return True
