@@ -41,12 +41,13 @@ class UnknownSizeError(TypeError):
 class Dim:
     """A size that isn't known yet. Make one with `Dim.symbol`, then compute."""
 
-    __slots__ = ("_hash", "_terms", "_text")
+    __slots__ = ("_hash", "_low", "_terms", "_text")
 
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
         self._hash: int | None = None
         self._text: str | None = None
+        self._low: int | str | None = "not asked for"  # the lower bound
 
     @staticmethod
     def symbol(name: str, minimum: int | None = 0) -> Dim:
@@ -252,7 +253,11 @@ def exact_div(a: Size, b: Size) -> Size | None:
 
 def lower_bound(size: Size) -> int | None:
     """A number that `size` is never below, or None. Not always the greatest."""
-    return _lower(size, _PROOF_DEPTH)
+    if isinstance(size, int):
+        return size
+    if isinstance(size._low, str):
+        size._low = _lower(size, _PROOF_DEPTH)
+    return cast("int | None", size._low)
 
 
 def upper_bound(size: Size) -> int | None:
@@ -575,10 +580,14 @@ def _unify(size: Size) -> Size:
 
 
 def _unify_atom(atom: Atom) -> Size | None:
-    if atom.kind == "symbol":
-        return _dim_of(atom)
     if atom.kind not in ("floordiv", "mod"):
-        return None
+        return _dim_of(atom) if atom.kind == "symbol" else None
+    if atom.unified is None:
+        atom.unified = _unified(atom)
+    return atom.unified
+
+
+def _unified(atom: Atom) -> Size:
     numerator, divisor = (_unify(arg) for arg in atom.args)
     quotient = _floordiv(numerator, divisor)
     inner = _lone_atom(quotient)

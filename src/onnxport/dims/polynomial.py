@@ -22,16 +22,17 @@ class Atom(str):
     """An indivisible factor. It *is* its canonical text, so that hashing, equality and order are str's own.
 
     `args` are (numerator, divisor) of "floordiv" and "mod", two or more sizes of the others.
-    `low` and `high` bound the value; None is unbounded.
+    `low` and `high` bound the value; None is unbounded. `unified` is kept for comparisons, once it was asked for.
     """
 
-    __slots__ = ("args", "high", "kind", "low", "name")
+    __slots__ = ("args", "high", "kind", "low", "name", "unified")
 
     kind: Kind
     name: str
     args: tuple[Size, ...]
     low: int | None
     high: int | None
+    unified: Size | None
 
     def __new__(
         cls,
@@ -44,6 +45,7 @@ class Atom(str):
     ) -> Atom:
         self = super().__new__(cls, text)
         self.kind, self.args, self.low, self.high, self.name = kind, args, low, high, name
+        self.unified = None
         return self
 
 

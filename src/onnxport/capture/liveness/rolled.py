@@ -94,8 +94,9 @@ class _Rolling:
         self.block, self.nodes, self.inner = block, block.nodes, inner
         self.made: dict[Value, tuple[int, int]] = {}  # by which node, as which of its outputs
         self.uses: dict[Value, list[int]] = {}  # by which nodes; the block's returns come last
+        self.leaves = [list(_leaves(node.inputs)) for node in self.nodes]
         for i, node in enumerate(self.nodes):
-            for leaf in _leaves(node.inputs):
+            for leaf in self.leaves[i]:
                 self._use(leaf, i)
             for output, value in enumerate(node.outputs):
                 self.made[value] = (i, output)
@@ -194,10 +195,9 @@ class _Rolling:
         runs = self._runs(keys, first_keys, start)
         for run in sorted(runs, key=lambda run: (0 if self.inner else run.start - run.end, run.period)):
             try:
-                if self.inner:
-                    self._roles(dataclasses.replace(run, count=2))  # looking into what is no loop takes long
-                    if self._has_loop(keys, first_keys, run):
-                        continue
+                self._roles(dataclasses.replace(run, count=2))  # looking into what is no loop takes long
+                if self.inner and self._has_loop(keys, first_keys, run):
+                    continue
                 return self._made(run)
             except _Refused:
                 continue
@@ -251,7 +251,7 @@ class _Rolling:
         """What each operand is, in the order of the leaves of each node of the first iteration."""
         roles = []
         for place in range(run.period):
-            columns = zip(*(_leaves(self.nodes[run.node(t, place)].inputs) for t in range(run.count)))
+            columns = zip(*[self.leaves[run.node(t, place)] for t in range(run.count)])
             roles.append([self._role(run, column) for column in columns])
         if not any(isinstance(role, (_Carried, _Index)) for row in roles for role in row):
             raise _Refused  # nothing goes on from iteration to iteration
