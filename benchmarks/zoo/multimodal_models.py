@@ -8,10 +8,32 @@ import torch
 
 from entry import Zoo, add, entry, first_that_runs, image, mask, normal, tokens, waveform
 from small import shrink
+from small_vision import shrink_vision
 
+DETECTION = {
+    "encoder_in_channels": [16, 16, 32],
+    "decoder_in_channels": [32, 32, 32],
+    "encoder_hidden_dim": 32,
+    "num_denoising": 0,
+}
+DEPTH_PRO = {
+    "patch_size": 32,
+    "fusion_hidden_size": 16,
+    "intermediate_hook_ids": [1, 0],
+    "intermediate_feature_dims": [8, 8],
+    "scaled_images_feature_dims": [16, 16, 8],
+    "num_fov_head_layers": 1,
+    "use_fov_model": True,
+    **{f"{part}_model_config": {"image_size": 32} for part in ("image", "patch", "fov")},
+}
 CHANGES: dict[str, dict[str, Any]] = {
-    "beit": {"use_relative_position_bias": True, "out_indices": [0, 1, 0, 1]},
-    "data2vec-vision": {"use_relative_position_bias": True},
+    "beit": {"use_relative_position_bias": True, "num_hidden_layers": 4, "image_size": 64},
+    "data2vec-vision": {
+        "use_relative_position_bias": True,
+        "num_hidden_layers": 4,
+        "out_indices": [0, 1, 2, 3],
+        "image_size": 64,
+    },
     "swin": {"embed_dim": 8, "depths": [1, 1], "num_heads": [2, 4], "window_size": 4, "patch_size": 2},
     "swinv2": {"embed_dim": 8, "depths": [1, 1], "num_heads": [2, 4], "window_size": 4, "patch_size": 2},
     "donut-swin": {"embed_dim": 8, "depths": [1, 1], "num_heads": [2, 4], "window_size": 4, "patch_size": 2},
@@ -25,18 +47,18 @@ CHANGES: dict[str, dict[str, Any]] = {
         "patch_size": 1,
     },
     "hiera": {"embed_dim": 8, "depths": [1, 1, 1, 1], "num_heads": [1, 2, 4, 8], "image_size": [64, 64]},
-    "bit": {"embedding_size": 8},
-    "convnext": {},
+    "bit": {"embedding_size": 8, "num_groups": 4},
     "resnet": {"embedding_size": 8},
     "regnet": {"embedding_size": 8, "groups_width": 4},
     "levit": {
         "image_size": 64,
+        "patch_size": 16,
         "hidden_sizes": [16, 24, 32],
         "num_attention_heads": [2, 3, 4],
         "depths": [1, 1, 1],
         "key_dim": [4, 4, 4],
     },
-    "cvt": {"embed_dim": [8, 16, 32], "num_heads": [1, 2, 4], "depth": [1, 1, 1]},
+    "cvt": {"embed_dim": [8, 16, 32], "num_heads": [1, 2, 4], "depth": [1, 2, 3]},
     "pvt": {
         "hidden_sizes": [8, 16, 16, 32],
         "num_attention_heads": [1, 2, 2, 4],
@@ -63,7 +85,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     },
     "mobilevitv2": {"image_size": 64, "patch_size": 2},
     "imagegpt": {"n_positions": 64, "vocab_size": 100},
-    "efficientnet": {"image_size": 64, "hidden_dim": 1280},
+    "efficientnet": {"image_size": 64, "hidden_dim": 2560},
     "swiftformer": {"embed_dims": [8, 16, 16, 32], "depths": [1, 1, 1, 1]},
     "dinat": {},
     "perceiver": {},
@@ -95,11 +117,59 @@ CHANGES: dict[str, dict[str, Any]] = {
     },
     "dpt": {
         "is_hybrid": False,
-        "backbone_out_indices": [0, 1, 0, 1],
+        "num_hidden_layers": 4,
+        "backbone_out_indices": [0, 1, 2, 3],
         "neck_hidden_sizes": [8, 8, 16, 16],
         "fusion_hidden_size": 16,
         "reassemble_factors": [4, 2, 1, 0.5],
     },
+    **dict.fromkeys(("rt_detr", "rt_detr_v2", "pp_doclayout_v2", "pp_doclayout_v4"), DETECTION),
+    "d_fine": {**DETECTION, "head_dim": 8},
+    "deimv2": {**DETECTION, "head_dim": 8},
+    "pp_doclayout_v3": {**DETECTION, "x4_feat_dim": 16, "mask_feature_channels": [16, 16]},
+    "lw_detr": {
+        "projector_scale_factors": [2.0, 0.5],
+        "projector_in_channels": [32, 32],
+        "projector_out_channels": 32,
+        "num_feature_levels": 2,
+        "group_detr": 1,
+        "backbone_config": {"num_windows": 4, "num_windows_side": 2, "window_block_indices": [0, 1]},
+    },
+    **{
+        kind: {"reassemble_hidden_size": 32, "fusion_hidden_size": 16, "head_hidden_size": 8}
+        for kind in ("depth_anything", "prompt_depth_anything")
+    },
+    "depth_pro": DEPTH_PRO,
+    "detr": {"d_model": 64, "encoder_attention_heads": 8, "decoder_attention_heads": 8, "num_attention_heads": 8},
+    "vitpose_backbone": {"num_experts": 1, "part_features": 8, "image_size": [32, 32], "patch_size": [8, 8]},
+    "oneformer": {
+        "num_queries": 10,
+        "task_seq_len": 20,
+        "text_encoder_context_length": 20,
+        "text_encoder_width": 32,
+        "conv_dim": 32,
+        "mask_dim": 32,
+        "hidden_dim": 32,
+    },
+    "videoprism_vision_model": {
+        "num_frames": 4,
+        "tubelet_size": [1, 8, 8],
+        "num_spatial_layers": 2,
+        "num_temporal_layers": 2,
+        "num_auxiliary_layers": 1,
+    },
+    "sapiens2": {
+        "num_key_value_attention_heads": 4,
+        "head_config": {
+            "upsample_out_channels": [16, 16],
+            "upsample_kernel_sizes": [4, 4],
+            "conv_out_channels": [16],
+            "conv_kernel_sizes": [1],
+        },
+    },
+    "eomt": {"image_size": 64, "num_blocks": 1},
+    "eomt_dinov3": {"image_size": 64, "num_blocks": 1},
+    "videomt": {"image_size": 64, "num_blocks": 1},
 }
 SPEECH: dict[str, Any] = {
     "conv_dim": [16, 16, 16],
@@ -121,7 +191,8 @@ UNSUITED = {"shieldgemma2", "timm_wrapper", "timm_backbone", "dinat", "perceiver
 def made(kind: str, auto: str, **changes: Any) -> torch.nn.Module:
     import transformers
 
-    config = shrink(transformers.AutoConfig.for_model(kind), {**CHANGES.get(kind, {}), **changes})
+    config = shrink_vision(transformers.AutoConfig.for_model(kind), {**CHANGES.get(kind, {}), **changes})
+    config.architectures = config.architectures or []  # which some classes are chosen by
     return getattr(transformers, auto).from_config(config)
 
 
@@ -138,15 +209,18 @@ def vision(kind: str, auto: str, **changes: Any) -> Zoo:
         pair(2, 3, (32, 32), (32, 32)),
         pair(2, 3, (64, 64), (64, 64)),
         pair(2, 3, (224, 224), (224, 224)),
-        ({"pixel_values": tokens(2, 20)}, {"pixel_values": tokens(3, 12)}),
     ]
+    for name in ("pixel_values", "pixel_values_videos"):
+        pairs += [({name: normal(2, 4, 3, s, s)}, {name: normal(3, 4, 3, s, s)}) for s in (32, 64)]
+    if kind == "oneformer":
+        pairs = [pair(2, 2, (64, 96), (96, 128), task_inputs=tokens(2, 20))]
     if kind == "imagegpt":
         pairs = [({"input_ids": tokens(2, 20)}, {"input_ids": tokens(3, 12)})]
     return Zoo(model, *first_that_runs(model, *pairs))
 
 
 def video(kind: str) -> Zoo:
-    name = "pixel_values_videos" if kind == "vjepa2" else "pixel_values"
+    name = "pixel_values_videos" if kind in ("vjepa2", "videoprism_vision_model") else "pixel_values"
     model = made(kind, "AutoModelForVideoClassification")
     return Zoo(model, {name: normal(2, 4, 3, 32, 32)}, {name: normal(3, 4, 3, 32, 32)})
 

@@ -379,7 +379,7 @@ OWN_VISION: dict[str, Callable[[], Zoo]] = {
     ),
     "efficientnet": lambda: pixels(
         lambda: T.EfficientNetForImageClassification(
-            T.EfficientNetConfig(in_channels=[8, 8], out_channels=[8, 16], kernel_sizes=[3, 5], strides=[1, 2], num_block_repeats=[1, 2], expand_ratios=[1, 6], depth_coefficient=1.0, width_coefficient=1.0, hidden_dim=16)
+            T.EfficientNetConfig(in_channels=[32, 8], out_channels=[8, 16], kernel_sizes=[3, 5], strides=[1, 2], num_block_repeats=[1, 2], expand_ratios=[1, 6], depth_coefficient=1.0, width_coefficient=1.0, hidden_dim=16)
         ), 64, 96, 96, 128
     ),
     "deit": lambda: pixels(lambda: T.DeiTForImageClassification(T.DeiTConfig(**VISION)), 32),
@@ -387,7 +387,7 @@ OWN_VISION: dict[str, Callable[[], Zoo]] = {
     "levit": lambda: pixels(
         lambda: T.LevitForImageClassification(T.LevitConfig(image_size=64, hidden_sizes=[16, 24, 32], num_attention_heads=[2, 3, 4], depths=[1, 1, 1], key_dim=[4, 4, 4])), 64
     ),
-    "cvt": lambda: pixels(lambda: T.CvtForImageClassification(T.CvtConfig(embed_dim=[8, 16, 32], num_heads=[1, 2, 4], depth=[1, 1, 1])), 64, 96, 96, 128),
+    "cvt": lambda: pixels(lambda: T.CvtForImageClassification(T.CvtConfig(embed_dim=[8, 16, 32], num_heads=[1, 2, 4], depth=[1, 2, 3])), 64, 96, 96, 128),
     "siglip2 vision": lambda: pixels(lambda: T.SiglipForImageClassification(T.SiglipConfig(text_config={}, vision_config=VISION)), 32),
 }  # fmt: skip
 OWN_DENSE: dict[str, tuple[str, Callable[[], Zoo]]] = {

@@ -53,6 +53,8 @@ AVERAGE = [
     case("unbatched", nn.AvgPool2d(2), f32(3, 6, 7)),
     case("dynamic", nn.AvgPool2d(3, 2, 1, count_include_pad=False), f32(2, 3, 7, 8), dynamic={2: "h", 3: "w"}),
     case("double", nn.AvgPool2d(3, 2, 1), f64(2, 3, 7, 8)),
+    case("larger_than_axes", nn.AvgPool2d(100000, ceil_mode=True), f32(1, 3, 7, 8)),
+    case("larger_in_small_steps", nn.AvgPool1d(9, 2, 1, ceil_mode=True, count_include_pad=False), f32(1, 3, 6)),
     case("lp", nn.LPPool2d(2, 3), f32(2, 3, 6, 7, low=0.1)),
 ]  # fmt: skip
 
@@ -60,6 +62,11 @@ AVERAGE_DYNAMIC = [
     case("ceil", nn.AvgPool2d(3, 2, 1, ceil_mode=True), f32(2, 3, 7, 8), dynamic={2: "h", 3: "w"}),
     case("ceil_exclude", nn.AvgPool1d(3, 2, 1, True, False), f32(2, 3, 8), dynamic={2: "h"}),
     case("double", nn.AvgPool2d(3, 2, 1, count_include_pad=False).double(), f64(2, 3, 7, 8), dynamic={2: "h"}),
+    case("rows", nn.AvgPool2d(3, ceil_mode=True), f32(2, 3, 7, 8), dynamic={2: "h", 3: "w"}),
+    case("rows_divisor", nn.AvgPool2d(4, 4, 1, True, True, 5), f32(2, 3, 7, 8), dynamic={3: "w"}),
+    case("rows_exclude", nn.AvgPool1d(4, 4, 2, True, False), f32(2, 3, 7), dynamic={2: "w"}),
+    case("rows_double", nn.AvgPool2d(3, ceil_mode=True).double(), f64(2, 3, 7, 8), dynamic={2: "h"}),
+    case("larger_than_axes", nn.AvgPool2d(100000, ceil_mode=True), f32(2, 3, 7, 8), dynamic={2: "h", 3: "w"}),
 ]
 
 

@@ -176,17 +176,41 @@ def _avg_pool(
     if whole and has_kernels(x) and (divisor is None or include_pad or not any(pads)):
         result = g.average_pool(x, kernel, strides, pads * 2, include_pad=include_pad)
         return result if divisor is None else g.mul(result, math.prod(kernel) / divisor)
-    after = [(n - 1) * s + k - size - p for n, (size, k, s, p) in zip(places, sides)]
-    padded = g.pad(x, [0, 0, *pads, 0, 0, *after])
-    if has_kernels(x):
-        averages = g.average_pool(padded, kernel, strides, [0] * 2 * len(kernel), include_pad=False)
-        sums = g.mul(averages, math.prod(kernel))
-    else:
-        windows = g.windows(padded, kernel, places, strides, [1] * len(kernel))
-        sums = g.reduce("ReduceSum", windows, range(2, 2 + len(kernel)))
+    sums = _sums_of_windows(g, x, places, sides)
     if divisor is not None:
         return g.div(sums, divisor)
     return g.div(sums, g.cast(_divisors(g, places, sides, include_pad), x.dtype))
+
+
+def _sums_of_windows(
+    g: Builder, x: Tensor, places: Sequence[Size], sides: Sequence[tuple[Size, int, int, int]]
+) -> Tensor:
+    """Sums over windows, of which the last may go over the end.
+
+    A window that is longer than its axis is the only one, and ends with it: global averages are written as windows of
+    thousands of elements, on axes of a few.
+    """
+    kernel, strides, pads, after = list[int](), list[int](), list[Size](), list[Size]()
+    for axis, (place, (size, length, stride, pad)) in enumerate(zip(places, sides), 2):
+        width = minimum(length, size + 2 * pad)
+        if not isinstance(width, int) and length == stride:
+            zeros: list[Size] = [0 for _ in range(2 * x.rank)]
+            zeros[axis], zeros[axis + x.rank] = pad, place * width - size - pad
+            rows = [*x.shape[:axis], place, width, *x.shape[axis + 1 :]]
+            x = g.reduce("ReduceSum", g.reshape(g.pad(x, zeros), rows), [axis + 1])
+            size, width, stride, pad = place, 1, 1, 0
+        kernel.append(width if isinstance(width, int) else length)
+        strides.append(stride)
+        pads.append(pad)
+        after.append((place - 1) * stride + kernel[-1] - size - pad)
+    padded = g.pad(x, [0, 0, *pads, 0, 0, *after])
+    if not has_kernels(x):
+        windows = g.windows(padded, kernel, places, strides, [1] * len(kernel))
+        return g.reduce("ReduceSum", windows, range(2, 2 + len(kernel)))
+    if math.prod(kernel) * math.prod(strides) == 1:
+        return padded
+    averages = g.average_pool(padded, kernel, strides, [0] * 2 * len(kernel), include_pad=False)
+    return g.mul(averages, math.prod(kernel))
 
 
 def _divisors(g: Builder, places: list[Size], sides: Sequence[tuple[Size, int, int, int]], include_pad: bool) -> Tensor:

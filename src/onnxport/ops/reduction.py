@@ -139,6 +139,18 @@ def any_(g: Builder, self: Tensor, dim: Dims = None, keepdim: bool = False) -> T
     return g.cast(result, torch.uint8) if self.dtype == torch.uint8 else result
 
 
+@lowering("aten::_is_all_true")
+def is_all_true(g: Builder, self: Tensor) -> Tensor:
+    """_is_all_true(Tensor self) -> Tensor"""
+    return g.all(self, list(range(self.rank)))
+
+
+@lowering("aten::_is_any_true")
+def is_any_true(g: Builder, self: Tensor) -> Tensor:
+    """_is_any_true(Tensor self) -> Tensor"""
+    return g.any(self, list(range(self.rank)))
+
+
 # -- extrema --------------------------------------------------------------------------------------
 
 

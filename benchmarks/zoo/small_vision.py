@@ -1,0 +1,59 @@
+"""Small configurations of vision models: stages, and backbones in parts of a model, on top of `small.py`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from small import shrink
+
+# Lists with one number for each stage: what it is at four stages.
+STAGES: dict[str, list[int]] = {
+    "depths": [1, 1, 1, 1],
+    "hidden_sizes": [8, 16, 16, 32],
+    "embed_dims": [8, 16, 16, 32],
+    "num_heads": [1, 2, 2, 4],
+    "stage_in_channels": [8, 16, 16, 16],
+    "stage_mid_channels": [8, 8, 8, 8],
+    "stage_out_channels": [16, 16, 16, 32],
+    "stage_num_blocks": [1, 1, 1, 1],
+    "stage_numb_of_layers": [2, 2, 2, 2],
+    "stem_channels": [3, 8, 8],
+    "focal_levels": [1, 1, 1, 1],
+    "neck_hidden_sizes": [8, 8, 16, 16],
+}
+
+
+def shrink_vision(config: Any, changes: dict[str, Any] | None = None) -> Any:
+    """`shrink`, with the lists of stages, and with outputs that there are in backbones of few layers."""
+    changes = changes or {}
+    config = shrink(config, changes)
+    _stages(config, changes)
+    return config
+
+
+def _stages(config: Any, changes: dict[str, Any]) -> None:
+    from transformers import PretrainedConfig
+
+    for name, value in list(vars(config).items()):
+        if isinstance(value, PretrainedConfig):
+            part = changes.get(name)
+            _stages(value, part if isinstance(part, dict) else {})
+    for name, small in STAGES.items():
+        old = vars(config).get(name)
+        if isinstance(old, (list, tuple)) and name not in changes:
+            setattr(config, name, [*small, *[small[-1]] * len(old)][: len(old)])
+    if "stage_names" not in vars(config):
+        return
+    taken = len(config._out_indices or [0])
+    depths = vars(config).get("depths")
+    if depths is None and "num_hidden_layers" not in changes:
+        config.num_hidden_layers = max(taken, 2)
+    stages = len(depths) if depths is not None else config.num_hidden_layers
+    taken = min(taken, stages)
+    if "num_stages" in vars(config):
+        config.num_stages = stages
+    config.stage_names = ["stem", *[f"stage{i + 1}" for i in range(stages)]]
+    if "out_features" in changes or "out_indices" in changes:
+        return
+    config._out_indices = list(range(stages + 1 - taken, stages + 1))
+    config._out_features = config.stage_names[-taken:]
