@@ -244,7 +244,7 @@ def _check_axes(
         return False
     message, unchanged = "", False
     if chosen.check_axes and any(declared.axes for declared in program.inputs):
-        report = thaw(program, model, args, kwargs, ahead.sizes)
+        report = thaw(program, model, args, kwargs, ahead.sizes, _interpret)
         message, unchanged = report.message(sizes(program)), report.unchanged and not program.readings
     settle_readings(program)
     if message and chosen.strict:
@@ -252,6 +252,13 @@ def _check_axes(
     if message:
         warn(message)
     return unchanged
+
+
+def _interpret(program: Program, inputs: list[Any]) -> list[Any]:
+    """What a program gives, run in PyTorch."""
+    from .verify.interpreter import interpret
+
+    return interpret(program, inputs, lambda node, results: None)
 
 
 def text_of(lowered: Lowered, *, node_names: bool = False) -> str:

@@ -282,7 +282,7 @@ def tied(x, y, *maps):
 
 def test_axes_that_are_tied_are_not_reported_and_cost_little(recwarn, monkeypatch):
     runs, run = [], reruns.Reruns.run
-    monkeypatch.setattr(reruns.Reruns, "run", lambda self, sizes: runs.append(sizes) or run(self, sizes))
+    monkeypatch.setattr(reruns.Reruns, "run", lambda self, sizes, *more: runs.append(sizes) or run(self, sizes, *more))
     maps = [torch.randn(2, 3, 2**i, 2**i) for i in range(1, 5)]
     names = ["x", "y", *(f"maps.{i}" for i in range(4))]
     axes = {name: {0: f"{name}_0", 1: f"{name}_1"} for name in names}

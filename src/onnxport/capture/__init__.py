@@ -100,11 +100,13 @@ def thaw(
     args: Any,
     kwargs: Mapping[str, Any] | None,
     known: Callable[[Program], Mapping[str, Any]],
+    interpret: Callable[[Program, list[Any]], list[Any]],
 ) -> Report:
     """Look for dynamic axes that a trace froze, by tracing at other sizes; see `liveness.thaw`.
 
     Args:
         known: gives sizes as expressions of the labels, by the names of the values of a program that they are.
+        interpret: runs a program on its inputs.
     """
     from . import liveness
     from .inputs import normalize
@@ -112,7 +114,7 @@ def thaw(
 
     positional, named = normalize(args, kwargs)
     axes = [declared.axes for declared in program.inputs]
-    reruns = Reruns(uncompiled(model), positional, named, axes, program.labels)
+    reruns = Reruns(uncompiled(model), positional, named, axes, program.labels, interpret)
     return liveness.thaw(program, sizes(program), reruns, known)
 
 

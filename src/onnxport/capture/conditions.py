@@ -16,6 +16,7 @@ import torch
 
 from ..dims import Dim, Size, evaluate, free_symbols
 from .graph import inputs_of, outputs_of
+from .traced_sizes import is_size
 
 Function = Callable[..., Any]
 Number = int | float | bool
@@ -23,8 +24,10 @@ Number = int | float | bool
 # Functions that take one number out of a tensor.
 TAKES_NUMBERS: frozenset[Function] = frozenset(
     {torch.Tensor.__bool__, torch.Tensor.__int__, torch.Tensor.__index__, torch.Tensor.__float__, torch.Tensor.item,
-     torch.Tensor.__len__, torch.Tensor.__format__}
+     torch.Tensor.__len__, torch.Tensor.__format__, torch.Tensor.__repr__}
 )  # fmt: skip
+# Functions that take numbers which aren't kept.
+_TAKES_MORE = (torch.Tensor.tolist, torch.Tensor.numpy, torch.Tensor.__array__)
 # A model that takes so many is traced again instead.
 _MANY = 1000
 # What the graph takes out of the sizes of tensors.
@@ -44,6 +47,7 @@ class Conditions:
 
     def __init__(self) -> None:
         self.lost = False  # whether numbers were taken that can't be computed again
+        self.incomplete = False  # whether there are more than those that are kept
         self.numbers: list[Number] = []
         self._kinds: list[type | None] = []
         self._tensors: list[torch.Tensor] = []
@@ -57,13 +61,23 @@ class Conditions:
 
     def watched(self) -> dict[Function, Function]:
         """The functions that take numbers, and what calls them and keeps the tensor."""
-        return {function: self._watch(function) for function in TAKES_NUMBERS}
+        more = {function: self._watch_more(function) for function in _TAKES_MORE}
+        return {**more, **{function: self._watch(function) for function in TAKES_NUMBERS}}
+
+    def _watch_more(self, function: Function) -> Function:
+        def watch(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+            self.incomplete = True
+            return function(tensor, *args, **kwargs)
+
+        return watch
 
     def _watch(self, function: Function) -> Function:
         def watch(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
             if torch._C._get_tracing_state():
                 number = tensor.size(0) if function is torch.Tensor.__len__ else tensor
                 self.take(number, bool if function is torch.Tensor.__bool__ else None)
+                if function is torch.Tensor.__repr__ and is_size(tensor):
+                    return repr(self.numbers[-1])
             return function(tensor, *args, **kwargs)
 
         return watch
@@ -78,7 +92,7 @@ class Conditions:
         self.numbers.append(_content(number, kind))
 
     def clear(self) -> None:
-        self.lost = False
+        self.lost = self.incomplete = False
         self.numbers.clear()
         self._kinds.clear()
         self._tensors.clear()

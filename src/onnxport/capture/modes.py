@@ -47,14 +47,20 @@ _PLAIN = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
 class TracingMode(TorchFunctionMode):
     """Calls others instead of functions that the tracer records wrongly or not at all, and `watched` for those in it.
 
-    `overwrites` is told of what is given as `out=`.
+    `overwrites` is told of what is given as `out=`, `failed` that a function raised.
 
     It is the only mode that is on, since each costs as much as many an operator does.
     """
 
-    def __init__(self, watched: Mapping[Function, Function], overwrites: Callable[[torch.Tensor], None]) -> None:
+    def __init__(
+        self,
+        watched: Mapping[Function, Function],
+        overwrites: Callable[[torch.Tensor], None],
+        failed: Callable[[], None],
+    ) -> None:
         super().__init__()
         self._overwrites = overwrites
+        self._failed = failed
         self._instead = {**_INSTEAD, **watched}
         self.called: set[Function] = set()
 
@@ -68,7 +74,11 @@ class TracingMode(TorchFunctionMode):
         if kwargs and (out := kwargs.get("out")) is not None and torch._C._get_tracing_state():
             for tensor in out if isinstance(out, (tuple, list)) else (out,):
                 self._overwrites(tensor)
-        return call(*args, **kwargs) if kwargs else call(*args)
+        try:
+            return call(*args, **kwargs) if kwargs else call(*args)
+        except Exception:
+            self._failed()
+            raise
 
 
 def _out_of_place(in_place: Function, out_of_place: Function) -> Function:

@@ -25,6 +25,8 @@ _TAKES: dict[Callable[..., Any], str] = {
     torch.Tensor.__float__: "a Python float",
     torch.Tensor.__bool__: "a Python bool, as an `if` does",
     torch.Tensor.__len__: "a Python int",
+    torch.Tensor.__format__: "text",
+    torch.Tensor.__repr__: "text",
     torch.Tensor.tolist: "a Python list",
     torch.Tensor.numpy: "a numpy array",
     torch.Tensor.__array__: "a numpy array",
@@ -33,6 +35,8 @@ _TAKES: dict[Callable[..., Any], str] = {
     **dict.fromkeys((torch.allclose, torch.Tensor.allclose), "a Python bool"),
     **dict.fromkeys((torch.Tensor.storage, torch.Tensor.untyped_storage, torch.Tensor.__dlpack__), "plain memory"),
 }
+# Of live tensors these say nothing that matters: text is printed.
+_NOT_OF_VALUES = (torch.Tensor.__len__, torch.Tensor.__format__, torch.Tensor.__repr__)
 # The layers and distributions of torch look at values to check their arguments.
 _LAYERS = tuple(
     os.path.join(os.path.dirname(torch.__file__), *part)
@@ -68,7 +72,7 @@ class Pitfalls:
                 tensors = [x for x in args if isinstance(x, torch.Tensor)]  # `equal` takes the values of two
                 tensor = next(filter(self._is_live, tensors), None)
                 place = place_of_call()
-                if tensor is not None and function is not torch.Tensor.__len__:
+                if tensor is not None and function not in _NOT_OF_VALUES:
                     result = call(*args, **kwargs)
                     self.lost |= not self.readings.take(function, tensor, result, place, what)
                     self.seen.setdefault(place, what)

@@ -15,6 +15,7 @@ from ..errors import LoweringError, warn
 from ..program import Block, Program, Value
 from ..program.ir import Conversion, Input, Weight
 from . import bools, enclosed
+from .caught import Caught
 from .compiled import compiling_nothing, refused
 from .composed import composed_called
 from .conditions import Conditions
@@ -111,6 +112,7 @@ def _recorded(
     given: list[torch.Tensor] = []
 
     def run(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        caught.begin()
         pitfalls.readings.clear()
         conditions.clear()
         calls.clear()
@@ -125,7 +127,8 @@ def _recorded(
     pitfalls, constants, conditions = _pitfalls(len(leaves), parts), Constants(), Conditions()
     kept, taken = Kept(conditions), conditions.watched()
     watched = {**constants.watched(), **kept.watched(), **taken, **pitfalls.watched(taken)}
-    mode = TracingMode(watched, constants.keep)
+    caught = Caught(place_of_call)
+    mode = TracingMode(watched, constants.keep, caught.failed)
     with (
         torch.no_grad(),
         tracer_flags(),
@@ -143,6 +146,9 @@ def _recorded(
         graph, inputs = _record(run, leaves, [tensor for _, tensor in weights], model, parts, constants, pitfalls)
     for where in hashes.places if hashes.by_value else ():
         pitfalls.conversions[Conversion(where, "a key of a dict or set")] = None
+    conditions.incomplete |= bool(caught.places)
+    for where in caught.places:
+        pitfalls.conversions[Conversion(where, "an error, which the model catches", decides=True)] = None
     if resize is None:
         pitfalls.warn()
         constants.warn(_named_modules(model))
@@ -178,7 +184,7 @@ def _recorded(
         program.reads_values = pitfalls.lost
         pitfalls.readings.settle(program)
         looked_at = enclosed.ALL_SIZES not in pitfalls.conversions and not (
-            pitfalls.seen or conditions.lost or hashes.places
+            pitfalls.seen or conditions.lost or hashes.places or caught.places
         )
         program.keeps_sizes = not calls_scripts and looked_at and kept.all_sizes(mode.called, program)
         program.conditions = conditions
@@ -319,6 +325,7 @@ def copies(leaves: list[torch.Tensor]) -> list[torch.Tensor]:
 def _quiet() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", torch.jit.TracerWarning)  # type: ignore[attr-defined]
+        warnings.filterwarnings("ignore", "To copy construct from a tensor")  # `torch.tensor(n)` of a size
         yield
 
 

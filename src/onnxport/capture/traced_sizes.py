@@ -6,13 +6,14 @@ import builtins
 import contextlib
 import functools
 import math
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
 
 import torch
 
-from .graph import inputs_of
+from .graph import INNER, inputs_of
 from .shared import shared
 
 
@@ -44,10 +45,10 @@ _ARITHMETIC = {
 @contextlib.contextmanager
 def number_functions() -> Iterator[None]:
     """Let `math.ceil`, `math.floor`, `math.trunc`, `round`, `divmod`, `min` and `max` compute with sizes, as `//` does;
-    and `torch._check` take conditions on them.
+    and `torch._check` take conditions on them; and `isinstance` find them to be ints, as they are outside of a trace.
 
-    Tensors don't have the methods behind the former, so that Python would turn the size into a float, or raise; of
-    the latter it would keep the one that is the least or greatest in the example.
+    Tensors don't have the methods behind the first of these, so that Python would turn the size into a float, or raise; of
+    `min` and `max` it would keep the one that is the least or greatest in the example.
     """
 
     def whole(compute: Callable[[torch.Tensor], torch.Tensor], otherwise: Callable[[float], int]) -> Any:
@@ -70,16 +71,36 @@ def number_functions() -> Iterator[None]:
     added = [name for name in methods if not hasattr(torch.Tensor, name)]
     for name in added:
         setattr(torch.Tensor, name, methods[name])
-    plain = builtins.min, builtins.max
-    extrema: Any = builtins
-    extrema.min, extrema.max = _extremum(min, torch.minimum), _extremum(max, torch.maximum)
+    plain = builtins.min, builtins.max, builtins.isinstance
+    changed: Any = builtins
+    changed.min, changed.max = _extremum(min, torch.minimum), _extremum(max, torch.maximum)
+    changed.isinstance = _instance(isinstance)
     try:
-        with mock.patch.object(torch, "_check_with", _checked(torch._check_with)):
+        with (
+            mock.patch.object(torch, "_check_with", _checked(torch._check_with)),
+            mock.patch.object(torch, "is_tensor", lambda obj: plain[2](obj, torch.Tensor) and not _seems_int(obj)),
+        ):
             yield
     finally:
-        extrema.min, extrema.max = plain
+        changed.min, changed.max, changed.isinstance = plain
         for name in added:
             delattr(torch.Tensor, name)
+
+
+def _instance(plain: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    """`isinstance`, of which a size is an int."""
+
+    def instance(value: Any, kind: Any, /) -> bool:
+        return plain(0 if value.__class__ is torch.Tensor and _seems_int(value) else value, kind)
+
+    return instance
+
+
+def _seems_int(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is a size to the code that asks for its type: torch, and this package, know that it is a tensor."""
+    if not torch._C._get_tracing_state() or sys._getframe(2).f_code.co_filename.startswith(INNER):
+        return False
+    return is_size(tensor)
 
 
 def _checked(check: Callable[..., None]) -> Callable[..., None]:

@@ -46,6 +46,7 @@ def thaw(program: Program, sizes: Sizes, reruns: Reruns, known: Callable[[Progra
         for mine, theirs in zip(program.inputs, elsewhere.inputs):
             theirs.axes = mine.axes
         tried = [dict(sizes), *(other.sizes for other in others), trial_sizes.doubled(sizes)]
+        elsewhere.keeps_sizes = elsewhere.keeps_sizes and program.keeps_sizes
         if elsewhere.keeps_sizes:
             elsewhere.conditions.learn(functools.partial(known, elsewhere), trial.sizes)
         if Trials(elsewhere, sizes, reruns).agree(tried):
@@ -82,9 +83,12 @@ def _thaw(program: Program, sizes: Sizes, reruns: Reruns) -> tuple[Report, list[
         crossed = trials.first(trial_sizes.crossing(sizes))
     else:
         crossed = None
-    ways = trials.other_ways() if grown is None or grown.same else []
+    ways = [*trials.other_ways(), *trials.caught] if grown is None or grown.same else []
     if crossed is None or crossed.same:
         crossed = trials.first_other(ways) or crossed
+    takes_ints = not all(c.decides and c.threshold is not None for c in conversions)
+    if takes_ints and (grown is None or grown.same) and (crossed is None or crossed.same):
+        crossed = next((trial for trial in trials.far() if not trial.same), crossed)
     read = trials.with_other_values() if program.readings else []
     first = grown or crossed
     if first is None and not read:

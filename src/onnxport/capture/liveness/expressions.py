@@ -122,7 +122,7 @@ def _is_confirmed(expression: Expression, size: int, points: Mapping[int, int]) 
     """Whether no choice between a few numbers, as an `if` makes it, could be taken for the expression."""
     if expression.divisor == 1:
         return len(points) > 2
-    return len(points) > 3 and len(set(points.values())) > 2 and max(points) >= 2 * size
+    return len(points) > 5 and len(set(points.values())) > 2 and max(points) >= 2 * size
 
 
 def _linear(label: str, size: int, value: int, points: Mapping[int, int]) -> list[Expression]:

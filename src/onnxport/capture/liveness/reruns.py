@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, TypeVar
 
 import torch
 
-from ...program import Labels
+from ...program import Labels, Program
+from ..caught import Failing
 from ..compiled import compiling_nothing
 from ..inputs import flatten, flatten_outputs
 from ..trace import Recording, copies, record, unchanged
@@ -22,7 +24,8 @@ T = TypeVar("T")
 
 
 class Reruns:
-    """Runs of `model(*args, **kwargs)` at other sizes of labelled axes; `axes` has the labels of each input.
+    """Runs of `model(*args, **kwargs)` at other sizes of labelled axes; `axes` has the labels of each input, `interpret` runs a
+    program on its inputs.
 
     What a model raises where it doesn't run at these sizes is returned.
     """
@@ -34,8 +37,10 @@ class Reruns:
         kwargs: dict[str, Any],
         axes: Sequence[Mapping[int, str]],
         labels: Labels,
+        interpret: Callable[[Program, list[torch.Tensor]], list[Any]],
     ) -> None:
         self.model, self.args, self.kwargs, self.axes, self.labels = model, args, kwargs, axes, labels
+        self._interpret = interpret
         self._functions: dict[int, tuple[Any, Callable[..., Any]]] = {}
         self._traces: dict[Any, Recording | Exception] = {}
         self._arguments = flatten(model, args, kwargs)
@@ -67,12 +72,12 @@ class Reruns:
             self._lengths = False
         return result
 
-    def run(self, sizes: Sizes) -> list[torch.Tensor] | Exception:
-        """What the model gives, in a fraction of the time of a trace."""
+    def run(self, sizes: Sizes, failing: Failing | None = None) -> list[torch.Tensor] | Exception:
+        """What the model gives, in a fraction of the time of a trace; `failing` is told of functions that raise."""
         arguments = self._arguments
 
         def call() -> list[torch.Tensor]:
-            with torch.no_grad(), compiling_nothing(self.model), unchanged(self.model):
+            with torch.no_grad(), compiling_nothing(self.model), unchanged(self.model), failing or nullcontext():
                 positional, named = arguments.rebuild(tuple(copies(self._resized(arguments.leaves, sizes))))
                 return flatten_outputs(self.model(*positional, **named)).leaves
 
@@ -88,6 +93,15 @@ class Reruns:
         def call() -> list[torch.Tensor]:
             with torch.no_grad(), torch.jit._fuser.optimized_execution(False), unchanged(self.model):
                 return flatten_outputs(function(*copies(leaves), *self._weights)).leaves
+
+        return _tried(call, sizes)
+
+    def interpreted(self, program: Program, sizes: Sizes) -> list[torch.Tensor] | Exception:
+        """What a program gives that isn't what was recorded any more."""
+
+        def call() -> list[torch.Tensor]:
+            with torch.no_grad(), unchanged(self.model):
+                return self._interpret(program, copies(self._resized(self._arguments.leaves, sizes)))
 
         return _tried(call, sizes)
 

@@ -33,12 +33,25 @@ _NO_SIZES = frozenset(
 )  # fmt: skip
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Seen:
+    """What one trial says: the sizes, the operands that differ, and the node from which on nothing can be compared."""
+
+    sizes: Mapping[str, int]
+    found: Mapping[Any, Difference]
+    comparable: int
+    goes_on: bool = False  # whether the program may be right behind that node, though it is another one
+
+
 class Thawing:
     """Differences of the program from others, and the expressions that may explain them."""
 
     def __init__(self, program: Program, sizes: Sizes, trials: Trials, made: list[Trial]) -> None:
         self.program, self.sizes, self.trials = program, sizes, trials
-        self.seen: list[tuple[Mapping[str, int], dict[Any, Difference], int]] = []
+        self.seen: list[_Seen] = []
+        self.doubtful: list[
+            tuple[Trial, Difference]
+        ] = []  # where an `if` goes another way, seen when all was explained
         self.breaks: list[tuple[str, Difference]] = []  # and where
         self.differences: dict[Any, tuple[str, Difference]] = {}
         self.few: list[tuple[str, Difference]] = []
@@ -84,24 +97,27 @@ class Thawing:
     def _is_smaller(self, trial: Trial) -> bool:
         return all(trial.sizes[label] <= size for label, size in self.sizes.items())
 
-    def _look(self, trial: Trial) -> None:
+    def _look(self, trial: Trial, *, confirms: bool = False) -> None:
         sizes = {**trial.sizes, **(numbers(trial.read()) if self.program.readings else {})}
         if trial.same:  # says of each constant that it is the same there, too
-            self.seen.append((sizes, {}, _ALL))
+            self.seen.append(_Seen(sizes, {}, _ALL))
             return
         found, broken, comparable = compare(self.program, trial.read())
         odd = broken or next((d for d in found.values() if integer(d.mine) is None or integer(d.theirs) is None), None)
         if odd is not None and self.trials.rolls and self._is_smaller(trial):
             self.few.append((trial.where, odd))  # too few iterations to be seen as a loop
             return
-        self.seen.append((sizes, found, comparable))
-        if broken is not None:
+        self.seen.append(_Seen(sizes, found, comparable, goes_on=confirms))
+        if broken is not None and confirms:
+            self.doubtful.append((trial, broken))
+        elif broken is not None:
             self.breaks.append((trial.where, broken))
         for path, difference in found.items():
             self.differences.setdefault(path, (trial.where, difference))
 
     def run(self) -> list[Frozen]:
         self._separate()
+        self._confirm()
         settled = not self.program.reads_values or self._saw_other_values or self._look_at_other_values()
         made: list[tuple[Block, Node, list[Node]]] = []
         frozen = []
@@ -126,11 +142,20 @@ class Thawing:
         for block, node, new in made:
             before = block.nodes.index(node) if node in block.nodes else len(block.nodes)  # the block's return
             block.nodes[before:before] = new
-        return frozen
+        return frozen or self._goes_wrong()
+
+    def _goes_wrong(self) -> list[Frozen]:
+        """Where an `if` goes another way at small or large sizes, and the program gives other results."""
+        for trial, broken in self.doubtful:
+            if not self.trials.agrees(trial.sizes):
+                self.small = self.small or trial.where
+                self.breaks.append((trial.where, broken))
+                return [_frozen(broken, trial.where)]
+        return []
 
     def _saw_all_sizes(self, label: str) -> bool:
         """Whether no size is left at which an expression could be another one."""
-        seen = {self.sizes[label], *(at[label] for at, _, _ in self.seen)} if label in self.sizes else ()
+        seen = {self.sizes[label], *(seen.sizes[label] for seen in self.seen)} if label in self.sizes else ()
         return self.program.labels.count(label) == len(seen)
 
     def _too_short(self, difference: Difference, expression: Expression) -> list[Frozen]:
@@ -154,11 +179,15 @@ class Thawing:
         if mine is None or not self._is_before_breaks(difference):
             return []
         observed: list[tuple[Sizes, float]] = [(self.sizes, mine)]
-        for sizes, found, comparable in self.seen:
-            value = number(found[path].theirs) if path in found else mine
-            if value is None or (path not in found and difference.site.number >= comparable):
+        for seen in self.seen:
+            value = number(seen.found[path].theirs) if path in seen.found else mine
+            if path not in seen.found and difference.site.number >= seen.comparable:
+                if seen.goes_on:
+                    continue
                 return []
-            observed.append(({label: sizes[label] for label in self.sizes}, value))
+            if value is None:
+                return []
+            observed.append(({label: seen.sizes[label] for label in self.sizes}, value))
         return quotients(observed)
 
     def _options(self, path: Any) -> list[Expression]:
@@ -168,16 +197,16 @@ class Thawing:
             return []
         observed: list[tuple[Sizes, int]] = []
         mine = integer(difference.mine)
-        for sizes, found, comparable in self.seen:
-            if path in found:
-                value = integer(found[path].theirs)
+        for seen in self.seen:
+            if path in seen.found:
+                value = integer(seen.found[path].theirs)
             else:
-                value = mine if difference.site.number < comparable else None
-                if value is None and self._read:  # says nothing of it
+                value = mine if difference.site.number < seen.comparable else None
+                if value is None and (self._read or seen.goes_on):  # says nothing of it
                     continue
             if value is None:
                 return []
-            observed.append((sizes, value))
+            observed.append((seen.sizes, value))
         if mine is None:
             return []
         known = set.intersection(set(self.sizes) | set(self._read), *(set(sizes) for sizes, _ in observed))
@@ -210,18 +239,30 @@ class Thawing:
                 return
             self._look(trial)
 
+    def _confirm(self) -> None:
+        """Trace at the least sizes and much larger ones, if all is explained so far: what was tried may have been on one side
+        of a `max(1, int(n * 0.7))`."""
+        for trial in self.trials.far():
+            if self.trials.rolls and not self._is_larger(trial):  # a few iterations aren't recognised
+                continue
+            if all(trial.sizes != {k: seen.sizes[k] for k in trial.sizes} for seen in self.seen):
+                self._look(trial, confirms=True)
+
+    def _is_larger(self, trial: Trial) -> bool:
+        return all(trial.sizes[label] >= size for label, size in self.sizes.items())
+
     def _look_at_other_values(self) -> bool:
         """See which constants come from the values of the inputs: a number of them may go with a size by chance."""
         trial = self.trials.at(dict(self.sizes), ORDER)
         if trial is None:
             return False
         found, _, comparable = compare(self.program, trial.read())
-        self.seen.append(({**trial.sizes, **numbers(trial.read())}, found, comparable))
+        self.seen.append(_Seen({**trial.sizes, **numbers(trial.read())}, found, comparable))
         return True
 
     def _is_free(self, label: str) -> bool:
         """Whether the model ran where another number was read at the example's sizes."""
-        alike = (at for at, _, _ in self.seen if all(at[name] == size for name, size in self.sizes.items()))
+        alike = (s.sizes for s in self.seen if all(s.sizes[name] == size for name, size in self.sizes.items()))
         return any(at.get(label) != self._read[label] for at in alike)
 
     def _separate_quotients(self) -> None:
@@ -239,7 +280,7 @@ class Thawing:
     def _at_separating_size(self, groups: list[list[Expression]]) -> Trial | None:
         outside = self.program.labels.outside
         refused = {
-            label: {size, *(at[label] for at, _, _ in self.seen), *outside(label, 4 * size + 64)}
+            label: {size, *(seen.sizes[label] for seen in self.seen), *outside(label, 4 * size + 64)}
             for label, size in self.sizes.items()
         }
         if self.trials.rolls:  # a single iteration isn't recognised
@@ -250,7 +291,7 @@ class Thawing:
             chosen = {}
             for label, size in self.sizes.items():
                 # A model may take whole multiples only, of a patch or a stride.
-                step = math.gcd(size, *(at[label] for at, _, _ in self.seen)) if attempt else 1
+                step = math.gcd(size, *(seen.sizes[label] for seen in self.seen)) if attempt else 1
                 chosen[label] = separating_size(size, _of(label, groups), refused[label], step)
             trial = self._at(chosen)
             if trial is not None:

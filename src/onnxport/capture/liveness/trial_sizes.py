@@ -15,8 +15,10 @@ _AROUND = 5
 _GROWTH = 8
 _STEP = 16
 _NEAR = 20  # sizes up to so much larger or smaller are looked at for `if`s that go another way
+_QUARTERS = (2, 3, 5, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)  # of a size: others that are looked at
 _SCANNED = 3000  # so many operations may be run for that, which take about 0.1 ms each
 _FEW = 10  # fewer show nothing
+_ALONE = 3
 _COST = 32  # times the example's run, in all: convolutions and attention at large sizes take minutes
 
 
@@ -72,14 +74,31 @@ def doubled(sizes: Sizes) -> dict[str, int]:
     return {label: size + size // 4 + 3 for label, size in sizes.items()}
 
 
-def scanned(sizes: Sizes, operations: int) -> list[dict[str, int]]:
+def far(sizes: Sizes) -> Iterator[dict[str, int]]:
+    """Sizes at which what Python computes of a size is seen to be something else than it seemed (`max(1, int(n * 0.7))`, which
+    is 1 for the least): small ones, and some times the example's, of all axes or of single ones where that takes long."""
+    yield dict.fromkeys(sizes, 1)
+    yield dict.fromkeys(sizes, 2)
+    yield {label: max(size // 2, 1) for label, size in sizes.items()}
+    yield doubled(sizes)
+    larger = {label: 4 * size + 7 for label, size in sizes.items()}
+    if math.prod(larger[label] / max(size, 1) for label, size in sizes.items()) <= _COST:
+        yield larger
+    else:
+        for label in list(sizes)[:_ALONE]:
+            yield {**sizes, label: larger[label]}
+
+
+def scanned(sizes: Sizes, operations: int, conversions: Sequence[Conversion] = ()) -> list[dict[str, int]]:
     """Sizes for which what is decided can be computed, by so many operations, the nearest first: all together, or one
-    label by itself."""
+    label by itself, the others as they are or 1. Those about what sizes were compared with are among them."""
     found: dict[tuple[int, ...], dict[str, int]] = {}
+    bounds = {c.threshold + step for c in conversions if c.threshold is not None for step in (-1, 0, 1)}
     for label, size in sizes.items():
         steps = [size + step for step in range(-_NEAR, _NEAR + 1)]
-        for n in (*steps, *range(1, _NEAR), *(size * factor // 4 for factor in (2, 3, 5, 6, 8, 12, 16, 24, 32))):
-            for made in ({**sizes, label: n}, {other: max(1, s + n - size) for other, s in sizes.items()}):
+        for n in (*steps, *range(1, _NEAR), *(size * factor // 4 for factor in _QUARTERS), *sorted(bounds)):
+            together = {other: max(1, s + n - size) for other, s in sizes.items()}
+            for made in ({**sizes, label: n}, together, {**dict.fromkeys(sizes, 1), label: n}):
                 if n > 0 and made != sizes:
                     found.setdefault(tuple(made.values()), made)
 

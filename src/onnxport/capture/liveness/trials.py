@@ -11,11 +11,12 @@ from typing import Any, Protocol
 import torch
 
 from ...program import Program
+from ..caught import Failing
 from ..graph import INNER
 from .comparison import same_text
 from .dead import drop_dead
 from .report import listed
-from .trial_sizes import Sizes, scanned
+from .trial_sizes import Sizes, far, scanned
 from .values import Other, are_told_apart, numbers, others
 
 # A model with very many dynamic axes is run at no more than so many choices of those that are changed, ...
@@ -43,9 +44,11 @@ class Reruns(Protocol):
 
     def trace(self, sizes: Sizes, values: Other | None = None) -> Recording | Exception: ...
 
-    def run(self, sizes: Sizes) -> list[torch.Tensor] | Exception: ...
+    def run(self, sizes: Sizes, failing: Any = None) -> list[torch.Tensor] | Exception: ...
 
     def replay(self, graph: Any, sizes: Sizes) -> list[torch.Tensor] | Exception: ...
+
+    def interpreted(self, program: Program, sizes: Sizes) -> list[torch.Tensor] | Exception: ...
 
     def hold(self, conditions: Any, sizes: Sizes) -> bool | Exception | None: ...
 
@@ -84,6 +87,7 @@ class Trials:
         self.failure = ""
         self.rolls = ""
         self._known: dict[tuple[int, ...], bool | None] = {}
+        self.caught: list[dict[str, int]] = []  # sizes at which the model went on behind an error
 
     def allowed(self, sizes: Sizes) -> dict[str, int]:
         """Sizes that may be, near to these."""
@@ -93,10 +97,14 @@ class Trials:
         sizes = self.allowed(sizes)
         if sizes == self.sizes:
             return False
-        outputs = self.reruns.run(sizes)
+        failing = Failing()
+        outputs = self.reruns.run(sizes, failing)
         if isinstance(outputs, Exception):
             self.failure = self.failure or f"at {listed(sizes)}: {_raised(outputs)}"
             return False
+        if failing.failed:
+            self._known[tuple(sizes.values())] = False
+            self.caught.append(sizes)
         return True
 
     def known(self, sizes: Sizes) -> bool | None:
@@ -126,7 +134,7 @@ class Trials:
         conditions = self.program.conditions
         if not any(isinstance(number, bool) for number in conditions.numbers):
             return []
-        options = scanned(self.sizes, conditions.cost)
+        options = scanned(self.sizes, conditions.cost, self.program.conversions or ())
         if not options:
             return []
         (mine,) = self.reruns.decisions(conditions, [self.sizes])
@@ -197,6 +205,18 @@ class Trials:
                 return trial
         return None
 
+    def far(self) -> Iterator[Trial]:
+        """At the least sizes and at much larger ones, where it isn't known that Python took the same numbers from them."""
+        conditions, tried = self.program.conditions, [self.sizes]
+        for sizes in map(self.allowed, far(self.sizes)):
+            untold = conditions.lost or conditions.incomplete
+            if sizes in tried or not (untold or self.reruns.hold(conditions, sizes) is not True):
+                continue
+            tried.append(sizes)
+            trial = self.at(sizes) if self.runs(sizes) else None
+            if trial is not None:
+                yield trial
+
     def first_other(self, options: Sequence[dict[str, int]]) -> Trial | None:
         """At the first of these sizes at which the model runs, without being traced, and does something else."""
         made = (self.at(sizes) for sizes in options if self.runs(sizes))
@@ -209,13 +229,16 @@ class Trials:
             expected = None if self.known(sizes) else self.reruns.run(sizes)
             if expected is not None and not isinstance(expected, Exception):
                 given = self.reruns.replay(self.program.keep_alive, sizes)
-                if (
-                    isinstance(given, Exception)
-                    or len(given) - len(self.program.readings) != len(expected)
-                    or not all(map(_is_close, given, expected))
-                ):
+                if not _are_close(given, expected, more=len(self.program.readings)):
                     return False
         return True
+
+    def agrees(self, sizes: Sizes) -> bool:
+        """Whether the program, which may have been changed, gives the results of the model at these sizes."""
+        expected = self.reruns.run(sizes)
+        return not isinstance(expected, Exception) and _are_close(
+            self.reruns.interpreted(self.program, sizes), expected
+        )
 
     def _is_same_at(self, options: Iterator[dict[str, int]]) -> bool:
         """Whether the program is the same at the first of these sizes at which the model runs."""
@@ -235,6 +258,13 @@ class Trials:
             if len(self.sizes) == 1 or not self._is_same_at(options):
                 found.append(label)
         return tuple(found or self.sizes)
+
+
+def _are_close(given: list[torch.Tensor] | Exception, expected: list[torch.Tensor], more: int = 0) -> bool:
+    """Whether these are the expected results, with some more behind them."""
+    if isinstance(given, Exception) or len(given) - more != len(expected):
+        return False
+    return all(map(_is_close, given, expected))
 
 
 def _is_close(a: torch.Tensor, b: torch.Tensor) -> bool:

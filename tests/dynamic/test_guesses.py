@@ -1,0 +1,84 @@
+"""Python ints whose expression can't be told from a few sizes: kept live where it is what it seems, told otherwise."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+import onnxport
+from onnxport.errors import OnnxExporterWarning
+from tests.dynamic.harness import check, f, program, programs
+
+GUESSED = {
+    "at_least_1": lambda x: x[: max(1, int(x.shape[0] * 0.5))],
+    "times_0.7": lambda x: x[: int(x.shape[0] * 0.7)],
+    "square_root": lambda x: x[: int(x.shape[0] ** 0.5)],
+    "isqrt": lambda x: x[: math.isqrt(x.shape[0])],
+    "log2": lambda x: x[: math.ceil(math.log2(x.shape[0]))],
+    "at_least_3": lambda x: torch.ones(max(int(x.shape[0]), 3)) * x.sum(),
+    "at_most_7": lambda x: torch.ones(min(int(x.shape[0]), 7)) * x.sum(),
+    "clipped": lambda x: torch.ones(int(np.clip(x.shape[0], 2, 7))) * x.sum(),
+    "distance": lambda x: x * abs(int(x.shape[0]) - 4),
+    "chosen": lambda x: x * (int(x.shape[0]) if x.shape[0] > 4 else 4),
+    "square": lambda x: torch.ones(int(x.shape[0]) ** 2) * x.sum(),
+    "digits": lambda x: x * len(str(x.shape[0])),
+    "remainder": lambda x: F.pad(x, (0, 0, 0, (4 - int(x.shape[0]) % 4) % 4)),
+    "compared_as_int": lambda x: x + 1 if int(x.shape[0]) > 20 else x,
+    "length_compared": lambda x: x + 1 if len(x) % 3 == 1 else x,
+}
+
+
+@pytest.mark.parametrize("example", [1, 2, 5, 8])
+@pytest.mark.parametrize("name", GUESSED)
+def test_right_at_all_sizes_or_told(name, example, recwarn):
+    function = GUESSED[name]
+    x = torch.randn(example, 4)
+    exported = onnxport.export(function, (x,), input_names=["x"], dynamic_axes={"x": {0: "n"}})
+    told = any(w.category is OnnxExporterWarning for w in recwarn)
+    assert told or all(
+        torch.allclose(exported(y), function(y)) if exported(y).shape == function(y).shape else False
+        for y in (torch.randn(n, 4) for n in (1, 2, 3, 5, 9, 16))
+    )
+    torch.testing.assert_close(exported(x), function(x))
+
+
+@pytest.mark.parametrize("bound", [37, 60, 150])
+def test_what_a_size_is_compared_with_is_tried(bound):
+    def compared(x):
+        return x + 1 if x.shape[0] == bound else x
+
+    with pytest.warns(OnnxExporterWarning, match=f"sizes like n={bound}"):
+        onnxport.export(compared, (torch.randn(6, 4),), input_names=["x"], dynamic_axes={"x": {0: "n"}})
+
+
+@programs(
+    [
+        program("half", lambda x: x[: int(x.shape[0]) // 2], f("n", 4), n=6),
+        program("padded", lambda x: F.pad(x, (0, 0, 0, math.ceil(int(x.shape[0]) / 4) * 4)), f("n", 4), n=6),
+        program("plus_1", lambda x: torch.ones(int(x.shape[0]) + 1) * x.sum(), f("n", 4), n=1),
+        program("twice_of_2", lambda x: torch.ones(2 * int(x.shape[0])) * x.sum(), f("n", 4), n=2),
+    ]
+)  # fmt: skip
+def test_still_live(p, opset):
+    check(p, opset)
+
+
+def test_an_if_beside_an_int_is_looked_at():
+    """At small sizes the program is another one behind the `if`, and gives the same."""
+
+    def shortcut(x):
+        scale = torch.ones(int(x.shape[0]))[:, None]
+        if x.shape[0] <= 3:
+            return (x.unsqueeze(0) * scale).sum(0)
+        return x * scale
+
+    check(program("shortcut", shortcut, f("n", 4), n=6), 18)
+
+    def other(x):
+        scale = torch.ones(int(x.shape[0]))[:, None]
+        return x + scale if x.shape[0] <= 3 else x * scale
+
+    with pytest.warns(OnnxExporterWarning, match="wrong at sizes like n=1"):
+        onnxport.export(other, (torch.randn(6, 4),), input_names=["x"], dynamic_axes={"x": {0: "n"}})
