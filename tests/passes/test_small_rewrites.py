@@ -186,3 +186,22 @@ def test_nodes_keep_names_of_their_own():
     assert [node.op_type for node in proto.graph.node].count("Split") == 2
     names = [node.name for node in proto.graph.node]
     assert len(set(names)) == len(names)
+
+
+# -- squares ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "given", "exponent", "expected"),
+    [
+        ("y = Pow(x, two)", "float[3,4] x", 2, ["Mul"]),
+        ("y = Pow(x, two)", "float[3,4] x", [2], ["Mul"]),
+        ("y = Pow(x, two)", "float[3,4] x", 3, ["Pow"]),
+        ("y = Pow(x, two)", "float[3] x", [[2]], ["Pow"]),  # it has one more axis
+        ("s = Pow(x, two) y = ReduceMean<keepdims=1>(s)", "float[3,4] x", 2, ["Pow", "ReduceMean"]),
+        ("s = Pow(x, two) y = ReduceSum<keepdims=0>(s)", "float[3,4] x", 2, ["Mul", "ReduceSum"]),
+    ],
+)
+def test_squares(body, given, exponent, expected):
+    x = numbers(*((3, 4) if "4" in given else (3,)))
+    assert after(body, given, "y", {"two": np.array(exponent, np.float32)}, x=x) == expected

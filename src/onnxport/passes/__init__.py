@@ -14,6 +14,7 @@ from .parallel import merge_parallel
 from .rearrange import simplify_layout
 from .rms_norm import fuse_rms_norm
 from .slices import merge_slices, split_slices
+from .squares import multiply_squares
 
 
 def optimize(model: ir.Model) -> None:
@@ -29,6 +30,7 @@ def optimize(model: ir.Model) -> None:
         split_slices(graph, index),
         merge_slices(graph, index),
         fuse_rms_norm(graph, index),
+        multiply_squares(index),
         simplify_layout(model),
     ]
     if any(changed):
