@@ -21,6 +21,13 @@ STAGES: dict[str, list[int]] = {
     "focal_levels": [1, 1, 1, 1],
     "neck_hidden_sizes": [8, 8, 16, 16],
 }
+# Widths of necks and heads.
+WIDTHS = {
+    "fusion_hidden_size": 16,
+    "bottleneck_features": 16,
+    "bin_embedding_dim": 16,
+    "num_relative_features": 8,
+}
 
 
 def shrink_vision(config: Any, changes: dict[str, Any] | None = None) -> Any:
@@ -42,6 +49,9 @@ def _stages(config: Any, changes: dict[str, Any]) -> None:
         old = vars(config).get(name)
         if isinstance(old, (list, tuple)) and name not in changes:
             setattr(config, name, [*small, *[small[-1]] * len(old)][: len(old)])
+    for name, width in WIDTHS.items():
+        if isinstance(vars(config).get(name), int) and name not in changes:
+            setattr(config, name, width)
     if "stage_names" not in vars(config):
         return
     taken = len(config._out_indices or [0])

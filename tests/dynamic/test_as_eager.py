@@ -30,6 +30,26 @@ def test_sizes_are_ints(p, opset):
     check(p, opset)
 
 
+def whole(n):
+    return n.to(torch.int64) if torch.jit.is_tracing() and isinstance(n, torch.Tensor) else int(n)
+
+
+@functools.lru_cache
+def table(n):
+    return torch.arange(n, dtype=torch.float32)
+
+
+@programs(
+    [
+        program("made_whole", lambda x: x[: whole(x.shape[0] / 2)] * 2, f("n", 4), n=6),
+        program("kept_by_size", lambda x: x + table(whole(x.shape[0]))[:, None], f("n", 4), n=6),
+    ]
+)
+def test_sizes_are_tensors_to_those_that_ask_for_traces(p, opset):
+    table(6)  # what was kept by size outside of a trace stays out of it
+    check(p, opset)
+
+
 def text(x):
     return x * {"3": 2.0, "6": 3.0}.get(str(x.shape[0]), 1.0)  # frozen
 

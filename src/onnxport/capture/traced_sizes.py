@@ -97,8 +97,15 @@ def _instance(plain: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
 
 
 def _seems_int(tensor: torch.Tensor) -> bool:
-    """Whether a tensor is a size to the code that asks for its type: torch, and this package, know that it is a tensor."""
-    if not torch._C._get_tracing_state() or sys._getframe(2).f_code.co_filename.startswith(INNER):
+    """Whether a tensor is a size to the code that asks for its type.
+
+    Torch, and this package, know that it is a tensor; so does a function that asks `torch.jit.is_tracing()`, too, such as
+    those which turn a size that is no tensor into a Python number.
+    """
+    if not torch._C._get_tracing_state():
+        return False
+    code = sys._getframe(2).f_code
+    if code.co_filename.startswith(INNER) or "is_tracing" in code.co_names:
         return False
     return is_size(tensor)
 
