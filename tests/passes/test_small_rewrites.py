@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
+import onnxruntime as ort
 import pytest
 import torch
 from tests.passes.rewriting import parsed, rewritten
 
 import onnxport
+from onnxport.write import to_bytes
 
 
 def numbers(*shape, seed=0):
@@ -205,3 +208,29 @@ def test_nodes_keep_names_of_their_own():
 def test_squares(body, given, exponent, expected):
     x = numbers(*((3, 4) if "4" in given else (3,)))
     assert after(body, given, "y", {"two": np.array(exponent, np.float32)}, x=x) == expected
+
+
+# -- residuals before norms ---------------------------------------------------------------------------
+
+NORM = "y = LayerNormalization<axis=-1>(s, w, w)"
+
+
+@pytest.mark.parametrize(
+    ("body", "outputs", "fused"),
+    [
+        (f"p = MatMul(x, m) q = Add(p, b) s = Add(q, r) {NORM}", "y", False),
+        (f"p = MatMul(x, m) q = Add(b, p) s = Add(r, q) {NORM}", "y", False),
+        (f"p = MatMul(x, m) q = Add(p, b) t = Relu(r) s = Add(q, t) {NORM}", "y", False),
+        (f"p = MatMul(x, m) s = Add(p, r) {NORM}", "y", True),  # there is no bias
+        (f"p = MatMul(x, m) q = Add(p, b) s = Add(q, r) z = Relu(q) {NORM}", "y z", True),
+    ],
+)
+def test_bias_behind_the_residual(body, outputs, fused, tmp_path):
+    weights = {"m": numbers(4, 4, seed=2), "w": numbers(4, seed=3)} | ({"b": numbers(4)} if "q" in body else {})
+    model = parsed(body, "float[n,3,4] x, float[n,3,4] r", outputs, weights)
+    rewritten(model, {"x": numbers(2, 3, 4), "r": numbers(2, 3, 4, seed=1)})
+    settings = ort.SessionOptions()
+    settings.optimized_model_filepath = str(tmp_path / "optimized.onnx")
+    ort.InferenceSession(to_bytes(model), settings, providers=["CPUExecutionProvider"])
+    found = {node.op_type for node in onnx.load(tmp_path / "optimized.onnx").graph.node}
+    assert ("SkipLayerNormalization" in found) == fused

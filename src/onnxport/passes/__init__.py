@@ -13,6 +13,7 @@ from .pad import fold_pads
 from .parallel import merge_parallel
 from .rearrange import simplify_layout
 from .rms_norm import fuse_rms_norm
+from .skip_norm import add_bias_last
 from .slices import merge_slices, split_slices
 from .squares import multiply_squares
 
@@ -32,6 +33,7 @@ def optimize(model: ir.Model) -> None:
         fuse_rms_norm(graph, index),
         multiply_squares(index),
         simplify_layout(model),
+        add_bias_last(by_type(graph)),
     ]
     if any(changed):
         drop_unused_initializers(graph)
