@@ -176,6 +176,7 @@ def _check_nested(spec: Any, below: Sequence[list[str]], names: Sequence[str], p
     """ValueError for sizes at places where the arguments, whose names `below` are, have no tensor."""
     if [] in below:  # a tensor: what its axes are, `_labels` checks
         return
+    spec = _by_field(spec)
     if isinstance(spec, Mapping):
         entries: list[tuple[str, Any]] = [(str(key), part) for key, part in spec.items()]
     elif isinstance(spec, (list, tuple)):
@@ -212,6 +213,7 @@ def _child(spec: Any, part: str, arguments: Sequence[str] | None) -> Any:
     """What a nested `dynamic_shapes` has for one argument, field, key or position; None if nothing."""
     if spec is None:
         return None
+    spec = _by_field(spec)
     if isinstance(spec, Mapping):
         keys = {str(key): value for key, value in spec.items()}
         return keys.get(part)
@@ -219,6 +221,11 @@ def _child(spec: Any, part: str, arguments: Sequence[str] | None) -> Any:
         position = arguments.index(part) if arguments is not None and part in arguments else _position(part)
         return spec[position] if position is not None and position < len(spec) else None
     return getattr(spec, part, None)
+
+
+def _by_field(spec: Any) -> Any:
+    """A named tuple as a dict: the inputs have the names of its fields."""
+    return spec._asdict() if isinstance(spec, tuple) and hasattr(spec, "_asdict") else spec
 
 
 def _position(part: str) -> int | None:

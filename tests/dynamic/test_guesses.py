@@ -13,6 +13,7 @@ from tests.dynamic.harness import check, f, program, programs
 
 GUESSED = {
     "at_least_1": lambda x: x[: max(1, int(x.shape[0] * 0.5))],
+    "times_0.15": lambda x: torch.ones(int(x.shape[0] * 0.15)) * x.sum(),
     "times_0.7": lambda x: x[: int(x.shape[0] * 0.7)],
     "square_root": lambda x: x[: int(x.shape[0] ** 0.5)],
     "isqrt": lambda x: x[: math.isqrt(x.shape[0])],
@@ -39,7 +40,7 @@ def test_right_at_all_sizes_or_told(name, example, recwarn):
     told = any(w.category is OnnxExporterWarning for w in recwarn)
     assert told or all(
         torch.allclose(exported(y), function(y)) if exported(y).shape == function(y).shape else False
-        for y in (torch.randn(n, 4) for n in (1, 2, 3, 5, 9, 16))
+        for y in (torch.randn(n, 4) for n in (1, 2, 3, 5, 9, 16, 20))
     )
     torch.testing.assert_close(exported(x), function(x))
 
@@ -82,3 +83,38 @@ def test_an_if_beside_an_int_is_looked_at():
 
     with pytest.warns(OnnxExporterWarning, match="wrong at sizes like n=1"):
         onnxport.export(other, (torch.randn(6, 4),), input_names=["x"], dynamic_axes={"x": {0: "n"}})
+
+
+@programs(
+    [
+        program("root", lambda x: x * math.sqrt(x.shape[0]), f("n", 4), n=5),
+        program("root_of_quotient", lambda x: x * math.sqrt((x.shape[0] + 1) / 3), f("n", 4), n=5),
+        program("inverse_root", lambda x: x @ x.new_ones(4, 2) / math.pow(x.shape[0], 0.5), f("n", 4), n=5),
+        program(
+            "scale_of_attention",
+            lambda x: F.scaled_dot_product_attention(x[None], x[None], x[None], scale=1 / math.sqrt(x.shape[0])),
+            f("n", 4),
+            n=5,
+        ),
+    ]
+)
+def test_roots_of_sizes_stay_live(p, opset):
+    check(p, opset)
+
+
+def test_scales_by_size_are_numbers_and_told():
+    def scaled(x):
+        return F.interpolate(x[None, None], scale_factor=(8 / x.shape[0], 2.0))
+
+    x = torch.randn(5, 4)
+    with pytest.warns(OnnxExporterWarning, match="right only at n=5"):
+        exported = onnxport.export(scaled, (x,), input_names=["x"], dynamic_axes={"x": {0: "n"}})
+    torch.testing.assert_close(exported(x), scaled(x))
+
+
+def test_what_an_empty_example_hides_is_told():
+    def doubled(x):
+        return torch.stack([row * 2 for row in x]) if x.shape[0] else x
+
+    with pytest.warns(OnnxExporterWarning, match="right only at n=0"):
+        onnxport.export(doubled, (torch.randn(0, 4),), input_names=["x"], dynamic_axes={"x": {0: "n"}})

@@ -48,7 +48,7 @@ def test_quotients_with_a_size(model):
 
 
 def root(x):
-    return x * math.sqrt(float(x.shape[1]))
+    return x * math.log2(float(x.shape[1]))
 
 
 def of_both(x):

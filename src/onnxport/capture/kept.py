@@ -175,6 +175,8 @@ class Kept:
         def watch(*args: Any, **kwargs: Any) -> Any:
             rest = [*args[tensors:], *(v for k, v in kwargs.items() if k not in _TENSORS)]
             rest += [x for given in rest if isinstance(given, lists) for x in given]
+            if function is F.interpolate and isinstance(scale := (*args[2:3], kwargs.get("scale_factor"))[0], (list, tuple)):
+                rest += scale  # read as numbers, unlike sizes
             for read in (x for x in rest if isinstance(x, torch.Tensor)):
                 if read.dim() or not torch._C._get_tracing_state():
                     self.doubtful = True

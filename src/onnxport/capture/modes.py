@@ -126,6 +126,17 @@ def _transposed(function: Function) -> Function:
     return convolve
 
 
+def _interpolate(input: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+    """Scales that follow from sizes (`scale_factor=64 / h`): no operator takes them but as numbers."""
+    given = {**dict(zip(("size", "scale_factor"), args)), **kwargs}
+    scale = given.get("scale_factor")
+    if scale is None or given.get("recompute_scale_factor") or not has_tensors(scale):
+        return F.interpolate(input, *args, **kwargs)
+    with torch._C.DisableTorchFunction():
+        numbers = [float(x) for x in scale] if isinstance(scale, (list, tuple)) else float(scale)
+    return F.interpolate(input, *args[2:], **{**kwargs, "size": given.get("size"), "scale_factor": numbers})
+
+
 def _each(value: Any, count: int) -> list[int]:
     values = list(value) if isinstance(value, (list, tuple)) else [value]
     return values * count if len(values) == 1 else values
@@ -301,6 +312,7 @@ _INSTEAD: dict[Function, Function] = {
     **{function: _split(function) for function in (torch.split, torch.Tensor.split)},
     **{function: _symbolic(function, of_tensors) for function, of_tensors in _SYMBOLIC.items()},
     torch.fill: _fill,
+    F.interpolate: _interpolate,
     torch.tensor: _tensor_of(torch.tensor),
     torch.as_tensor: _tensor_of(torch.as_tensor),
     torch.Tensor.new: _new,

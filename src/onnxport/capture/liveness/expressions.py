@@ -38,19 +38,22 @@ class Expression:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Quotient:
-    """`(factor * size + offset) / divisor`, a float; or `divisor / (factor * size + offset)`."""
+    """`(factor * size + offset) / divisor`, a float; or `divisor / (factor * size + offset)`; or the root of such a one."""
 
     label: str
     factor: int
     offset: int
     divisor: int
     inverse: bool = False
+    root: bool = False
 
     def at(self, size: int) -> float:
         number = self.factor * size + self.offset
         if self.inverse:
-            return self.divisor / number if number else float("inf")
-        return number / self.divisor
+            quotient = self.divisor / number if number else float("inf")
+        else:
+            quotient = number / self.divisor
+        return math.sqrt(max(quotient, 0.0)) if self.root else quotient
 
     def operands(self) -> tuple[Size, Size]:
         number = Dim.symbol(self.label) * self.factor + self.offset
@@ -58,21 +61,21 @@ class Quotient:
 
 
 def quotients(observed: Sequence[tuple[Mapping[str, int], float]]) -> list[Quotient]:
-    """Quotients with a size that give each of these floats, at three sizes and more."""
+    """Quotients with a size, or roots of them, that give each of these floats, at three sizes and more."""
     found: list[Quotient] = []
     for label, size in observed[0][0].items():
         points = {s[label]: v for s, v in observed}
         others = [n for n in points if n != size]
         if len(points) < 3 or any(points[s[label]] != v for s, v in observed):
             continue
-        for inverse in (False, True):
-            if inverse and 0.0 in points.values():
+        for root, inverse in itertools.product((False, True), (False, True)):
+            if (inverse and 0.0 in points.values()) or (root and min(points.values()) < 0):
                 continue
-            first, second = (1 / points[n] if inverse else points[n] for n in (size, others[0]))
+            first, second = ((points[n] ** (2 if root else 1)) ** (-1 if inverse else 1) for n in (size, others[0]))
             slope = Fraction((first - second) / (size - others[0])).limit_denominator(_LARGEST_DIVISOR)
             start = Fraction(first - float(slope) * size).limit_denominator(_LARGEST_DIVISOR)
             divisor = math.lcm(slope.denominator, start.denominator)
-            made = Quotient(label, int(slope * divisor), int(start * divisor), divisor, inverse)
+            made = Quotient(label, int(slope * divisor), int(start * divisor), divisor, inverse, root)
             if made.factor and all(math.isclose(made.at(n), v, rel_tol=1e-15) for n, v in points.items()):
                 found.append(made)
                 break
@@ -122,7 +125,7 @@ def _is_confirmed(expression: Expression, size: int, points: Mapping[int, int]) 
     """Whether no choice between a few numbers, as an `if` makes it, could be taken for the expression."""
     if expression.divisor == 1:
         return len(points) > 2
-    return len(points) > 5 and len(set(points.values())) > 2 and max(points) >= 2 * size
+    return len(points) > 5 and len(set(points.values())) > 3 and max(points) >= 2 * size
 
 
 def _linear(label: str, size: int, value: int, points: Mapping[int, int]) -> list[Expression]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, TypeVar
@@ -161,12 +162,20 @@ def _resized(tensor: torch.Tensor, sizes: Mapping[int, int]) -> torch.Tensor:
     they are."""
     for axis, size in sizes.items():
         if not tensor.shape[axis]:
-            tensor = tensor.new_zeros([*tensor.shape[:axis], size, *tensor.shape[axis + 1 :]])
+            tensor = _made([*tensor.shape[:axis], size, *tensor.shape[axis + 1 :]], tensor)
         elif size != tensor.shape[axis]:
             tensor = tensor.index_select(
                 axis, torch.arange(size, device=tensor.device).clamp(max=tensor.shape[axis] - 1)
             )
     return tensor
+
+
+def _made(shape: list[int], like: torch.Tensor) -> torch.Tensor:
+    """A tensor in place of an empty one: ints are 0, which any index may be; other numbers aren't, or nothing would show."""
+    if not (like.is_floating_point() or like.is_complex()):
+        return like.new_zeros(shape)
+    numbers = torch.arange(math.prod(shape), device=like.device) % 7 / 8 + 0.25
+    return numbers.reshape(shape).to(like.dtype)
 
 
 def _grown(tensor: torch.Tensor, grown: Mapping[int, int]) -> torch.Tensor:

@@ -345,6 +345,11 @@ def _divide(difference: Difference, quotient: Quotient, made: list[tuple[Block, 
         location=site.node.location,
     )  # fmt: skip
     nodes = [node]
+    if quotient.root:
+        schema = parse("aten::sqrt.float(float a) -> float")
+        root = Value(f"{value.name}_root", "float")
+        nodes.append(Node(schema.full_name, [value], [root], schema=schema, scope=node.scope, location=node.location))
+        value = root
     if isinstance(difference.mine, torch.Tensor):
         tensor = Value(f"{value.name}_tensor", "Tensor")
         nodes.append(Node("prim::NumToTensor", [value], [tensor], scope=node.scope, location=node.location))

@@ -44,7 +44,7 @@ Change = Callable[[torch.Tensor], torch.Tensor]
 # In another order all stay in range, and together.
 _ORDERS: tuple[Change, ...] = (_halves, _backwards, _shifted(1), _shifted(-1), _turned(1), _turned(-1))
 # These may lead out of what indices can be, where the model doesn't run.
-_INTS: tuple[Change, ...] = (lambda t: t * 2, lambda t: t + 1, lambda t: (t - 1).clamp(min=0))
+_INTS: tuple[Change, ...] = (lambda t: t * 2, lambda t: t + 1, lambda t: (t - 1).clamp(min=0), lambda t: t // 2)
 INT_TYPES = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 _ARGUMENTS = 6
 
