@@ -72,6 +72,13 @@ POWERS = [
     case("int_to_float", lambda a: (a**0.5, a**2.0, 0.5**a), i64(6, low=0)),
     case("float_power", lambda a: torch.float_power(a, 2), i64(6)),
     case("ldexp", lambda a, b: torch.ldexp(a, b), f32(5), i64(5)),
+    case("ldexp_kinds", lambda a, b: (a.ldexp(b), a.half().ldexp(b.int()), b.ldexp(b), a.double().ldexp(a)), f32(5), i64(5)),
+    case(
+        "ldexp_far",
+        lambda a, b: (torch.ldexp(a, b), torch.ldexp(a.double(), 9 * b)),
+        torch.tensor([1e-20, 0.0, 1e30, 1.0]),
+        torch.tensor([140, 600, -140, 200]),
+    ),
     case(
         "frexp", torch.frexp, torch.tensor([0.0, 1.0, -3.5, 0.1, 1e-30, 8.0, -0.125, 1e30, INF])
     ),

@@ -92,6 +92,11 @@ KINDS = [
     ),
     case("ints", lambda a: (a.isinf(), a.isfinite(), a.nan_to_num()), i64(3)),
     case("nan_to_num", lambda a: (a.nan_to_num(), a.nan_to_num(1.0, 2.0, 3.0)), ODD),
+    case(
+        "nan_to_num_complex",
+        lambda a: (a.nan_to_num(), torch.clone(a).nan_to_num_(1.0, 2.0, 3.0)),
+        torch.complex(ODD, ODD.flip(0)),
+    ),
     case("nan_to_num64", lambda a: a.nan_to_num(), ODD.double()),
     case("gcd", lambda a, b: (torch.gcd(a, b), torch.lcm(a, b)), i32(8, low=-40, high=40), i32(8, low=-40, high=40)),
 ]

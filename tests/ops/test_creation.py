@@ -67,6 +67,17 @@ COMPUTED = [
         )
         for d in (torch.int64, torch.int32, torch.uint8, torch.float64)
     ],
+    *[
+        case(
+            f"cut_ends_{f.__name__}_{str(d)[6:]}",
+            lambda x, y, f=f, d=d: (f(x[0], y[0], 5, dtype=d), f(x[0], 2.6, 4, dtype=d), f(-1.7, y[0], 4, dtype=d)),
+            torch.tensor([-2.4]),
+            torch.tensor([3.8]),
+            others=[(torch.tensor([1.9]), torch.tensor([-1.2]))],
+        )
+        for f in (torch.linspace, torch.logspace)
+        for d in (torch.int64, torch.int32, torch.float32)
+    ],
     case("to_a_value", lambda x: torch.arange(x[0]), i64(3, low=1, high=6), others=[(torch.tensor([9, 2, 1]),)]),
     case("linspace", lambda x: torch.linspace(0, 1, x.shape[0]) + x, f32(4), dynamic=N),
     case("linspace_end", lambda x: torch.linspace(0, x.shape[0] - 1, 4), f32(4), dynamic=N),

@@ -9,6 +9,7 @@ MASKS = [
     case("scatter_broadcast", lambda x, m, s: x.masked_scatter(m, s), i64(3, 4), b8(4), i64(4, 5)),
     case("scatter_0d", lambda x, m, s: x.masked_scatter(m, s), f32(), torch.tensor(True), f32(2)),
     case("fill_diagonal", lambda x: x.clone().fill_diagonal_(7), f32(3, 4), dynamic={0: "n", 1: "m"}),
+    case("fill_diagonal_complex", lambda x: x.clone().fill_diagonal_(7), torch.randn(3, 4, dtype=torch.complex64)),
     case("fill_diagonal_tall", lambda x: x.clone().fill_diagonal_(7), i64(7, 2)),
     case(
         "fill_diagonal_wrapped", lambda x: x.clone().fill_diagonal_(7, wrap=True), f32(8, 2), dynamic={0: "n", 1: "m"}

@@ -46,6 +46,9 @@ COUNTS = [
     case("histc_same", lambda x: x.histc(4), T([2.0, 2.0])),
     case("histc_nan", lambda x: x.histc(4, -3, 3), VALUES),
     case("histogram", lambda x: torch.histogram(x, 4, range=(-1.0, 1.0)), f32(30)),
+    case(
+        "histogram_of_none", lambda x: (torch.histogram(x, 2), torch.histogram(x, 2, range=(0.0, 0.0))), torch.zeros(0)
+    ),
     case("histogram_of_data", lambda x: torch.histogram(x, 4, density=True), f32(30)),
     case("histogram_edges", lambda x, e: torch.histogram(x, e), f32(30), EDGES),
     case("histogram_weights", lambda x, e, w: torch.histogram(x, e, weight=w, density=True), f32(6), EDGES, W),

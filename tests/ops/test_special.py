@@ -40,7 +40,7 @@ ELEMENTARY = [
     case("waves_large", lambda a: (a.atan(), a.sinh(), a.cosh(), a.asinh()), line(-700, 700, 1e200, INF, -INF)),
     case("inverses", inverses, f32(9, low=-0.9, high=0.9)),
     case("inverses64", inverses, line(-0.99, 0.99, 0.0, 1e-9, 1.0, -1.0)),
-    case("acosh", torch.acosh, line(1, 9, 1e200, INF)),
+    case("acosh", torch.acosh, line(1, 9, 1e200, INF, 0.5, -1.0, -1e8, -1e200, -INF, NAN)),
     case("entr", special.entr, torch.tensor([0.0, 1.0, 0.5, -1.0, NAN, 3.0])),
 ]  # fmt: skip
 
@@ -80,6 +80,7 @@ def precise(name, function, *inputs, atol=1e-9):
 GAMMA = [
     precise("lgamma", torch.lgamma, line(-9.7, 30, 0.0, -1.0, 1.0, 2.0, INF, -INF, NAN, 1e-10, 1e5, 1e30)),
     precise("digamma", torch.digamma, line(-9.7, 30, 0.0, -0.0, -1.0, 1.0, INF, NAN, 1e-5, 1e5)),
+    case("polygamma_written", lambda x: x.clone().polygamma_(1), f32(5)),
     *(precise(f"polygamma_{n}", lambda x, n=n: torch.polygamma(n, x), line(-9.7, 30, 1.0, 1e3)) for n in range(5)),
     precise("mvlgamma", lambda x: torch.mvlgamma(x, 3), line(1.1, 9)),
     precise("zeta", special.zeta, line(1.1, 9, 1.0, 0.5), line(0.1, 30, 1.0, 2.0)),

@@ -1,5 +1,7 @@
 """Singular values, eigenvalues of symmetric matrices, and what they lead to."""
 
+import math
+
 import pytest
 import torch
 from tests.harness import LATEST, case, cases, check, f32, f64, i64
@@ -59,6 +61,14 @@ CASES = [
     case("norm_nuc", lambda x: linalg.matrix_norm(x, "nuc"), f32(4, 3)),
     case("norm_2", lambda x: linalg.matrix_norm(x, 2, keepdim=True), f32(2, 4, 3)),
     case("norm_least", lambda x: linalg.matrix_norm(x, -2, dim=(2, 0)), f32(4, 2, 3)),
+    *[
+        case(
+            f"norm_of_none_{p}",
+            lambda x, p=p: (linalg.matrix_norm(x, p), linalg.matrix_norm(x.mT, p, keepdim=True)),
+            f32(2, 0, 3),
+        )
+        for p in ("fro", "nuc", 1, 2, math.inf)
+    ],
     case("norm_int_dims", lambda x: linalg.norm(x.float(), 2, dim=(0, 2), keepdim=True), i64(4, 2, 3)),
 ]
 

@@ -15,6 +15,7 @@ CASES = [
     case("trace_int", torch.trace, i64(4, 2)),
     case("cov", torch.cov, f32(3, 6), dynamic={1: "n"}),
     case("cov_vector", torch.cov, i64(6)),
+    case("cov_half", lambda x, a: (torch.cov(x, aweights=a), torch.cov(x)), f16(3, 6), f32(6, low=0.1, high=1)),
     case("cov_no_correction", lambda x: torch.cov(x, correction=0), f64(3, 6)),
     case("cov_of_one", torch.cov, f32(3, 1)),
     case(
@@ -29,6 +30,15 @@ CASES = [
     case("corrcoef_one_row", torch.corrcoef, f32(1, 6)),
     case("gradient", torch.gradient, f32(4, 5), dynamic={}),
     case("gradient_int", lambda x: torch.gradient(x, spacing=2)[0], i64(6)),
+    case("gradient_spacings", lambda x: torch.gradient(x, spacing=[2.0, 2.1]), f32(4, 5), dynamic={0: "n", 1: "m"}),
+    case("gradient_unknown", lambda x: torch.gradient(x, dim=1, edge_order=2), f32(3, 4), dynamic={0: "n", 1: "m"}),
+    case(
+        "gradient_unknown_coordinates",
+        lambda x: torch.gradient(x, dim=0, spacing=(torch.arange(x.shape[0]) ** 2.0,)),
+        f32(3, 4),
+        dynamic={0: "n"},
+    ),
+    case("gradient_of_axes", lambda x: torch.gradient(x, spacing=(2, 0.5), dim=(2, 0), edge_order=2), f32(4, 3, 5)),
     case("gradient_edges", lambda x: torch.gradient(x, spacing=0.5, dim=1, edge_order=2)[0], f32(3, 5)),
     case(
         "gradient_coordinates",

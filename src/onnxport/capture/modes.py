@@ -237,6 +237,16 @@ def _fill(input: torch.Tensor, value: Any) -> torch.Tensor:
     """`torch.fill` is recorded as a `full_like` that no schema fits."""
     return input.clone().fill_(value)
 
+def _gradient(input: torch.Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> Any:
+    """The tracer has no lists of numbers that may be floats: one axis after the other."""
+    if not isinstance(spacing, (list, tuple)) or any(isinstance(s, torch.Tensor) for s in spacing):
+        return torch.gradient(input, spacing=spacing, dim=dim, edge_order=edge_order)
+    axes = list(range(input.dim())) if dim is None else [dim] if isinstance(dim, int) else dim
+    if len(axes) != len(spacing):
+        raise RuntimeError(f"torch.gradient expects one spacing for each of {len(axes)} axes, not {len(spacing)}")
+    return [torch.gradient(input, spacing=s, dim=a, edge_order=edge_order)[0] for s, a in zip(spacing, axes)]
+
+
 
 def _set_item(tensor: torch.Tensor, index: Any, value: Any) -> None:
     """`x[:n] = y` expands y to sizes that are numbers in the trace, unless it is written as a copy."""
@@ -329,3 +339,6 @@ _INSTEAD: dict[Function, Function] = {
 def instead(function: Function) -> Function:
     """What is called instead of a function."""
     return _INSTEAD.get(function, function)
+    torch.gradient: _gradient,
+    torch.resize_as_: _resize_as,
+    torch.Tensor.__getitem__: _get_item,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Callable
@@ -316,9 +317,23 @@ def float_power(g: Builder, self: Any, exponent: Any) -> Tensor:
 @lowering("aten::ldexp")
 def ldexp(g: Builder, self: Tensor, other: Tensor) -> Tensor:
     """ldexp.Tensor(Tensor self, Tensor other) -> Tensor"""
-    power = g.pow(g.const(2, float_type(other)), g.cast(other, float_type(other)))
-    result: Tensor = mul(g, self, power)
-    return result
+    if not self.is_float or other.is_inexact:
+        power = g.pow(g.const(2, float_type(other)), g.cast(other, float_type(other)))
+        result: Tensor = mul(g, self, power)
+        return result
+    # In two steps of float64, none of which leaves its range where the result doesn't.
+    whole = g.clip(g.cast(other, torch.float64), -2000, 2000)
+    half = g.floor(g.mul(whole, 0.5))
+    x = g.cast(self, torch.float64)
+    for step in (half, g.sub(whole, half)):
+        x = g.mul(x, g.pow(g.const(2, torch.float64), step))
+    return g.cast(x, self.dtype if _ldexp_keeps_type() else result_type(self, g.cast(other, torch.float32)))
+
+
+@functools.cache
+def _ldexp_keeps_type() -> bool:
+    """Whether PyTorch's gives the type of its first argument; older versions multiply by a power in float32."""
+    return torch.ldexp(torch.ones(1, dtype=torch.float16), torch.ones(1, dtype=torch.int32)).dtype == torch.float16
 
 
 @lowering("aten::frexp")

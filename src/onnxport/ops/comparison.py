@@ -11,6 +11,7 @@ import torch
 from ..dtypes import is_integer
 from ..errors import LoweringError
 from ..lower.builder import Builder
+from ..lower.complex import both, join
 from ..lower.promotion import result_type
 from ..lower.registry import lowering, out_lowering
 from ..lower.values import Scalar, Tensor
@@ -243,6 +244,8 @@ def nan_to_num(
     g: Builder, self: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:
     """nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor"""
+    if self.is_complex:
+        return join(g, *[nan_to_num(g, part, nan, posinf, neginf) for part in both(g, self)])
     if not self.is_float:
         return self
     limits = torch.finfo(self.dtype)

@@ -183,14 +183,14 @@ _ALIKE = {
         squeeze_copy unsqueeze_copy transpose_copy t_copy diagflat linalg_diagonal _chunk_cat pixel_unshuffle
         channel_shuffle im2col masked_scatter cartesian_prod combinations reflection_pad1d reflection_pad2d
         reflection_pad3d replication_pad1d replication_pad2d replication_pad3d constant_pad_nd pad index_fill
-        index_put _index_put_impl _unsafe_index _unsafe_index_put _unsafe_masked_index
+        index_put _index_put_impl fill_diagonal embedding _unsafe_index _unsafe_index_put _unsafe_masked_index
         _unsafe_masked_index_put_accumulate scatter slice_scatter select_scatter slice_copy where masked_fill
         feature_alpha_dropout dropout
     """,
     "facts, and what is made by them": """
         size dim numel len is_complex is_floating_point zeros_like new_zeros zero ones_like full_like empty_like
         new_ones new_full new_empty nonzero nonzero_static argwhere count_nonzero any all logical_and logical_or
-        logical_xor logical_not eq ne isnan isclose nonzero_numpy
+        logical_xor logical_not eq ne isnan isclose nonzero_numpy nan_to_num
     """,
     "sums and products": """
         add sub subtract rsub mul multiply div divide true_divide neg negative _neg_view _neg_view_copy positive

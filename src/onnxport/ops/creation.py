@@ -251,7 +251,14 @@ def linspace(g: Builder, start: Any, end: Any, steps: Size, dtype: int | None = 
     target = dtype_or(dtype)
     if all(isinstance(v, (int, float)) for v in (start, end, steps)):
         return constant(g, torch.linspace(start, end, int(steps), dtype=target))  # type: ignore[call-overload]
-    return g.cast(evenly(g, start, end, steps), target)
+    return g.cast(evenly(g, *_whole_for(g, target, start, end), steps), target)
+
+
+def _whole_for(g: Builder, target: torch.dtype, start: Any, end: Any) -> tuple[Any, Any]:
+    """The ends of a sequence of integers lose their fractions before the steps are taken."""
+    if target.is_floating_point or target.is_complex:
+        return start, end
+    return _cut(g, start), _cut(g, end)
 
 
 def evenly(g: Builder, start: Any, end: Any, steps: Size) -> Tensor:
@@ -273,7 +280,8 @@ def evenly(g: Builder, start: Any, end: Any, steps: Size) -> Tensor:
 @lowering("aten::linspace.Tensor_Tensor", "aten::linspace.Tensor_Scalar", "aten::linspace.Scalar_Tensor")
 def linspace_tensor(g: Builder, start: Any, end: Any, steps: Size, dtype: int | None = None, *_: Any) -> Tensor:
     """linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, ...) -> Tensor"""
-    return g.cast(evenly(g, start, end, steps), dtype_or(dtype))
+    target = dtype_or(dtype)
+    return g.cast(evenly(g, *_whole_for(g, target, start, end), steps), target)
 
 
 @lowering("aten::logspace")
@@ -284,7 +292,7 @@ def logspace(
     target = dtype_or(dtype)
     if all(isinstance(v, (int, float)) for v in (start, end, steps, base)):
         return constant(g, torch.logspace(start, end, int(steps), base, dtype=target))  # type: ignore[call-overload]
-    powers = g.pow(g.scalar(base, torch.float64), evenly(g, start, end, steps))
+    powers = g.pow(g.scalar(base, torch.float64), evenly(g, *_whole_for(g, target, start, end), steps))
     return g.cast(powers, target)
 
 

@@ -116,8 +116,10 @@ def special_zeta(g: Builder, self: Any, other: Any) -> Tensor:
 
 
 @lowering("aten::polygamma", "aten::special_polygamma")
-def polygamma(g: Builder, n: int, self: Tensor) -> Tensor:
+def polygamma(g: Builder, n: Any, self: Any) -> Tensor:
     """polygamma(int n, Tensor self) -> Tensor"""
+    if isinstance(n, Tensor):  # polygamma_, which has them the other way round
+        n, self = self, n
     if n < 0:
         raise LoweringError("polygamma is defined for orders from 0 on")
     x = g.cast(self, torch.float64)

@@ -348,6 +348,8 @@ def linalg_matrix_norm(
     -> Tensor"""
     x = self if dtype is None else g.cast(self, from_scalar_type(dtype))
     rows, columns = wrap_all(dim, x.rank)
+    if 0 in (x.shape[rows], x.shape[columns]):  # PyTorch refuses those of which it isn't 0
+        return vector_norm(g, x, 2, [rows, columns], keepdim)
     if ord in ("fro", None):
         return vector_norm(g, x, 2, [rows, columns], keepdim)
     if ord in ("nuc", 2, -2):

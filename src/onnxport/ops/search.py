@@ -126,6 +126,8 @@ def _edges(g: Builder, x: Tensor, bins: int, low: float, high: float, given: boo
     """`bins + 1` evenly spaced numbers; each half is counted from its own end, as linspace does."""
     if given and low == high:
         low, high = low - 0.5, high + 0.5
+    elif not given and x.numel == 0:
+        low, high = 0.0, 1.0
     first, last = _range(g, x, low, high, 0.5)
     step = g.div(g.sub(last, first), bins)
     count = torch.arange(bins + 1)

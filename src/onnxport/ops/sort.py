@@ -115,7 +115,7 @@ def _median(g: Builder, x: Tensor, dim: int, keepdim: bool, skip_nan: bool) -> t
     size = x.shape[dim]
     if isinstance(size, int) and size == 0:
         empty = [1 if i == dim else n for i, n in enumerate(x.shape)]
-        fill = float("nan") if x.is_float else torch.iinfo(x.dtype).min
+        fill = float("nan") if x.is_float else 0 if x.dtype == torch.bool else torch.iinfo(x.dtype).min
         return _drop(g, (g.full(empty, fill, x.dtype), g.full(empty, 0, torch.int64)), dim, keepdim)
     values, indices = arranged(g, x, dim)
     if not x.is_float:

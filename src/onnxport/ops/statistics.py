@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ..dims import Size, known_eq
+from ..dims import Size, known_eq, known_le
 from ..dtypes import real_of
 from ..errors import LoweringError
 from ..lower.builder import Builder
@@ -58,6 +58,8 @@ def cov(
 ) -> Tensor:
     """cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor"""
     dtype = float_type(self)
+    if aweights is not None:
+        dtype = torch.promote_types(dtype, aweights.dtype)
     x = g.cast(self if self.rank == 2 else g.reshape(self, [1, self.numel]), dtype)
     weights, kind = None, real_of(dtype)
     for given in (fweights, aweights):
@@ -99,25 +101,24 @@ def corrcoef(g: Builder, self: Tensor) -> Tensor:
 # -- gradients --------------------------------------------------------------------------------------
 
 
-def _along(g: Builder, x: Tensor, axis: int, start: int, end: int) -> Tensor:
-    return g.slice(x, [start], [end], [axis])
+def _along(g: Builder, x: Tensor, axis: int, start: Size, end: Size) -> Tensor:
+    part = g.slice(x, [start], [end], [axis])
+    part.dims = tuple(end - start if i == axis else size for i, size in enumerate(x.shape))  # there are two and more
+    return part
 
 
 def _gradient(g: Builder, x: Tensor, axis: int, spacing: Any, order: int) -> Tensor:
     """Second-order differences inside, of the order given at both ends; spacing is a number or coordinates."""
     size = x.shape[axis]
-    if not isinstance(size, int):
-        raise LoweringError("gradient along an axis of a size known only at run time; make the axis static")
-    end = size + 1
+    column = [size - 1 if i == axis else 1 for i in range(x.rank)]
     if isinstance(spacing, Tensor):
-        column = [size - 1 if i == axis else 1 for i in range(x.rank)]
-        steps = g.sub(_along(g, spacing, 0, 1, end), _along(g, spacing, 0, 0, size - 1))
+        steps = g.sub(_along(g, spacing, 0, 1, size), _along(g, spacing, 0, 0, size - 1))
         steps = g.reshape(g.cast(steps, x.dtype), column)
     else:
-        steps = g.full([size - 1 if i == axis else 1 for i in range(x.rank)], spacing, x.dtype)
-    slopes = g.div(g.sub(_along(g, x, axis, 1, end), _along(g, x, axis, 0, size - 1)), steps)
+        steps = g.full(column, spacing, x.dtype)
+    slopes = g.div(g.sub(_along(g, x, axis, 1, size), _along(g, x, axis, 0, size - 1)), steps)
     first, last = _along(g, slopes, axis, 0, 1), _along(g, slopes, axis, size - 2, size - 1)
-    if size < 3:
+    if known_le(size, 2):
         return g.concat([first, last], axis)
     before, after = _along(g, steps, axis, 0, size - 2), _along(g, steps, axis, 1, size - 1)
     left, right = _along(g, slopes, axis, 0, size - 2), _along(g, slopes, axis, 1, size - 1)
@@ -128,7 +129,7 @@ def _gradient(g: Builder, x: Tensor, axis: int, spacing: Any, order: int) -> Ten
     return g.concat([first, inner, last], axis)
 
 
-def _end(g: Builder, slopes: Tensor, steps: Tensor, axis: int, at: int, next_: int) -> Tensor:
+def _end(g: Builder, slopes: Tensor, steps: Tensor, axis: int, at: Size, next_: Size) -> Tensor:
     """The slope at an end, from the steps there and next to it."""
     slope, beyond = _along(g, slopes, axis, at, at + 1), _along(g, slopes, axis, next_, next_ + 1)
     near, far = _along(g, steps, axis, at, at + 1), _along(g, steps, axis, next_, next_ + 1)

@@ -189,7 +189,8 @@ class TranscendentalWords(ElementwiseWords):
         if x.is_complex or (self.opset >= 9 and x.dtype != torch.float64):
             return self.op("Acosh", x)
         above = self.sub(x, 1)
-        near = self.log1p(self.add(above, self.sqrt(self.mul(above, self.add(x, 1)))))
+        root = self.mul(self.sqrt(above), self.sqrt(self.add(x, 1)))  # two roots: NaN for all numbers below 1
+        near = self.log1p(self.add(above, root))
         return self.where(self.greater(x, 1e8), self.add(self.log(x), math.log(2)), near)
 
     def atanh(self, x: Tensor) -> Tensor:
