@@ -323,6 +323,7 @@ _INSTEAD: dict[Function, Function] = {
     **{function: _symbolic(function, of_tensors) for function, of_tensors in _SYMBOLIC.items()},
     torch.fill: _fill,
     F.interpolate: _interpolate,
+    torch.gradient: _gradient,
     torch.tensor: _tensor_of(torch.tensor),
     torch.as_tensor: _tensor_of(torch.as_tensor),
     torch.Tensor.new: _new,
@@ -339,6 +340,3 @@ _INSTEAD: dict[Function, Function] = {
 def instead(function: Function) -> Function:
     """What is called instead of a function."""
     return _INSTEAD.get(function, function)
-    torch.gradient: _gradient,
-    torch.resize_as_: _resize_as,
-    torch.Tensor.__getitem__: _get_item,
