@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import torch
 
 from entry import Zoo, add, entry, first_that_runs, image, mask, normal, tokens, waveform
 from small import shrink
-from small_vision import shrink_vision
+from image_forms import FORMS, padded_patches
+from small_vision import shrink_mixed, shrink_vision
 
 DETECTION = {
     "encoder_in_channels": [16, 16, 32],
@@ -167,6 +169,19 @@ CHANGES: dict[str, dict[str, Any]] = {
             "conv_kernel_sizes": [1],
         },
     },
+    "siglip": {"text_config": {"projection_size": 32}},
+    "siglip2": {"text_config": {"projection_size": 32}, "vision_config": {"num_patches": 16}},
+    "pix2struct": {"vision_config": {"patch_embed_hidden_size": 192}},
+    "mllama": {"vision_config": {"attention_heads": 4, "intermediate_layers_indices": [0], "vision_output_dim": 64}},
+    "llama4": {
+        "vision_config": {
+            "intermediate_size": 128,
+            "vision_output_dim": 32,
+            "projector_input_dim": 32,
+            "projector_output_dim": 32,
+        },
+    },
+    **{kind: {"image_grid_pinpoints": [[32, 32]]} for kind in ("llava_next", "llava_next_video", "llava_onevision")},
     "eomt": {"image_size": 64, "num_blocks": 1},
     "eomt_dinov3": {"image_size": 64, "num_blocks": 1},
     "videomt": {"image_size": 64, "num_blocks": 1},
@@ -251,19 +266,27 @@ def contrastive(kind: str) -> Zoo:
 
     pairs = [(arguments(3, 9, 2, s), arguments(2, 7, 4, s)) for s in (32, 64, 224)]
     pairs += [(arguments(2, 9, 2, s), arguments(3, 7, 3, s)) for s in (32, 64)]
+    if kind == "siglip2":
+        names = set(inspect.signature(model.forward).parameters)
+        pairs = [(padded_patches(names, 2, 9, 0, 32), padded_patches(names, 3, 7, 0, 32))]
     return Zoo(model, *first_that_runs(model, *pairs))
 
 
 def mixed(kind: str) -> Zoo:
-    """Image and text: one image for each text, its tokens at the begin."""
-    model = made(kind, "AutoModelForImageTextToText", image_token_id=99, image_token_index=99, vision_feature_layer=-1)
-    model.eval()
+    """Image and text: one image for each text, its tokens at the begin, in the first form that the model takes."""
+    import transformers
 
-    def arguments(n: int, length: int, count: int, size: int) -> dict[str, Any]:
-        ids = torch.cat([torch.full((n, count), 99), tokens(n, length)], 1)
-        return {"input_ids": ids, "attention_mask": torch.ones_like(ids), "pixel_values": image(n, size, size)}
-
-    pairs = [(arguments(2, 9, c, s), arguments(3, 7, c, s)) for s in (32, 64) for c in (16, 17, 4, 1, 0)]
+    changes = {"vision_feature_layer": -1, **CHANGES.get(kind, {})}
+    config = shrink_mixed(transformers.AutoConfig.for_model(kind), changes)
+    model = transformers.AutoModelForImageTextToText.from_config(config).eval()
+    names = set(inspect.signature(model.forward).parameters)
+    pairs = [
+        (form(names, 2, 9, count, size), form(names, 3, 7, count, size))
+        for form in FORMS
+        for size in (32, 64)
+        for count in (16, 17, 4, 1, 9, 18, 0, 64)
+        if form(names, 2, 9, count, size)
+    ]
     return Zoo(model, *first_that_runs(model, *pairs))
 
 

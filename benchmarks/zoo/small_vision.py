@@ -28,6 +28,38 @@ WIDTHS = {
     "bin_embedding_dim": 16,
     "num_relative_features": 8,
 }
+# Lists of layers, and sizes of windows and tables, of encoders of images in language models.
+ENCODERS: dict[str, Any] = {
+    "deepstack_visual_indexes": [0],
+    "fullatt_block_indexes": [1],
+    "window_size": 32,
+    "num_position_embeddings": 16,
+    "mm_tokens_per_image": 4,
+    "projection_dim": 32,
+}
+TOKENS = {"image_token_id": 99, "image_token_index": 99, "video_token_id": 98, "vision_start_token_id": 97}
+
+
+def shrink_mixed(config: Any, changes: dict[str, Any] | None = None) -> Any:
+    """`shrink_vision` of a model of images and text, whose image token is 99."""
+    shrink_vision(config, changes)
+    _mixed(config, changes or {})
+    return config
+
+
+def _mixed(config: Any, changes: dict[str, Any]) -> None:
+    from transformers import PretrainedConfig
+
+    for name, value in list(vars(config).items()):
+        part = changes.get(name)
+        if isinstance(value, PretrainedConfig):
+            _mixed(value, part if isinstance(part, dict) else {})
+        elif name in TOKENS and name not in changes:
+            setattr(config, name, TOKENS[name])
+        elif name in ENCODERS and name not in changes and isinstance(value, (int, list, tuple)):
+            setattr(config, name, ENCODERS[name])
+        elif name == "rope_parameters" and isinstance(value, dict) and "rope_theta" in value:
+            value["mrope_section"] = [1, 1, 2]  # others than models of images don't look at it
 
 
 def shrink_vision(config: Any, changes: dict[str, Any] | None = None) -> Any:

@@ -1,0 +1,136 @@
+"""Arguments of models of images and text: the forms in which they take images, by the parameters of `forward`.
+
+A form gives the arguments of `n` texts of `length` tokens, each behind `count` tokens of its image; nothing if the model has
+other parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from entry import image, normal, tokens
+
+IMAGE_TOKEN = 99
+Form = Callable[[set[str], int, int, int, int], dict[str, Any]]
+
+
+def text(n: int, length: int, count: int) -> dict[str, Any]:
+    ids = torch.cat([torch.full((n, count), IMAGE_TOKEN), tokens(n, length)], 1)
+    return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+
+
+def among(names: set[str], arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments that the model has parameters for."""
+    return {name: value for name, value in arguments.items() if name in names}
+
+
+def plain(names: set[str], n: int, length: int, count: int, size: int) -> dict[str, Any]:
+    more: dict[str, Any] = {
+        "qformer_input_ids": tokens(n, 5),
+        "high_res_pixel_values": image(n, 2 * size, 2 * size),
+        "image_embeds_position_mask": torch.arange(count + length).repeat(n, 1) < count,
+        "bbox": torch.tensor([1, 2, 5, 7]).repeat(n, count + length, 1),
+        "image_sizes": torch.full((n, 2), size),
+        "decoder_input_ids": tokens(n, 5),
+        "mm_token_type_ids": (torch.arange(count + length).repeat(n, 1) < count).long(),
+    }
+    if "flattened_patches" in names:
+        return {}
+    return {**text(n, length, count), "pixel_values": image(n, size, size), **among(names, more)}
+
+
+def tiled(names: set[str], n: int, length: int, count: int, size: int) -> dict[str, Any]:
+    """The images, or tiles, of a text are an axis of their own."""
+    more: dict[str, Any] = {
+        "image_sizes": torch.full((n, 2), size),
+        "pixel_attention_mask": torch.ones(n, 1, size, size, dtype=torch.bool),
+        "image_attention_mask": torch.ones(n, count + length, 1, dtype=torch.long),
+    }
+    return {**text(n, length, count), "pixel_values": image(n, size, size)[:, None], **among(names, more)}
+
+
+def in_two_tiles(names: set[str], n: int, length: int, count: int, size: int) -> dict[str, Any]:
+    """The whole image and one tile of it."""
+    if "image_sizes" not in names:
+        return {}
+    pixels = normal(n, 2, 3, size, size)
+    return {**text(n, length, count * 2), "pixel_values": pixels, "image_sizes": torch.full((n, 2), size)}
+
+
+def patches(depth: int) -> Form:
+    """Images as rows of patches of 8 by 8, of a grid of 4 by 4, `depth` frames deep."""
+
+    def form(names: set[str], n: int, length: int, count: int, size: int) -> dict[str, Any]:
+        if "image_grid_thw" not in names or size != 32:
+            return {}
+        arguments = text(1, length, count)
+        ids = arguments["input_ids"]
+        more = {
+            "position_ids": torch.arange(count + length).expand(3, 1, -1).clone(),
+            "mm_token_type_ids": (ids == IMAGE_TOKEN).long(),
+        }
+        pixels = {"pixel_values": normal(16, 3 * depth * 64), "image_grid_thw": torch.tensor([[1, 4, 4]])}
+        return {**arguments, **pixels, **among(names, more)}
+
+    return form
+
+
+def padded_patches(names: set[str], n: int, length: int, count: int, size: int) -> dict[str, Any]:
+    """Patches of images of any shape, padded to one number of them."""
+    if "spatial_shapes" not in names:
+        return {}
+    side = size // 8
+    return {
+        **text(n, length, count),
+        "pixel_values": normal(n, side * side, 192),
+        "spatial_shapes": torch.full((n, 2), side),
+        "pixel_attention_mask": torch.ones(n, side * side, dtype=torch.long),
+    }
+
+
+def aspects(names: set[str], n: int, length: int, count: int, size: int) -> dict[str, Any]:
+    """Tiles in one of several arrangements."""
+    if "aspect_ratio_ids" not in names:
+        return {}
+    return {
+        **text(n, length, 1),
+        "pixel_values": image(n, size, size)[:, None, None],
+        "aspect_ratio_ids": torch.ones(n, 1, dtype=torch.long),
+        "aspect_ratio_mask": torch.ones(n, 1, 1, dtype=torch.long),
+        "cross_attention_mask": torch.ones(n, 1 + length, 1, 1, dtype=torch.long),
+    }
+
+
+def flattened(names: set[str], n: int, length: int, count: int, size: int) -> dict[str, Any]:
+    """Patches with their row and column."""
+    if "flattened_patches" not in names:
+        return {}
+    places = torch.tensor([[1.0 + i // 4, 1.0 + i % 4] for i in range(16)]).repeat(n, 1, 1)
+    return {
+        "flattened_patches": torch.cat([places, normal(n, 16, 192)], 2),
+        "attention_mask": torch.ones(n, 16),
+        "decoder_input_ids": tokens(n, length),
+    }
+
+
+def without_text(names: set[str], n: int, length: int, count: int, size: int) -> dict[str, Any]:
+    """An encoder of images and a decoder of text."""
+    if "decoder_input_ids" not in names:
+        return {}
+    return {"pixel_values": image(n, size, size), "decoder_input_ids": tokens(n, length)}
+
+
+FORMS: list[Form] = [
+    plain,
+    tiled,
+    in_two_tiles,
+    patches(2),
+    patches(1),
+    padded_patches,
+    aspects,
+    flattened,
+    without_text,
+]
