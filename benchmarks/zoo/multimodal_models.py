@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from entry import Zoo, add, entry, first_that_runs, image, mask, normal, tokens, waveform
-from small import shrink
 from image_forms import FORMS, padded_patches
+from small import shrink
 from small_vision import shrink_mixed, shrink_vision
 
 DETECTION = {
