@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 # What the attributes of a configuration mean is in their names, over all of the library.
@@ -115,6 +116,8 @@ SMALL: dict[str, Any] = {
     "ssm_state_size": 8,
     "chunk_size": 4,
     "num_mem_heads": 4,
+    "linear_head_dim": 8,
+    "linear_num_heads": 4,
     "linear_num_key_heads": 2,
     "linear_num_value_heads": 4,
     "linear_key_head_dim": 8,
@@ -133,7 +136,7 @@ SMALL: dict[str, Any] = {
     "expert_ffn_hidden_size": 24,
     "zero_expert_num": 1,
     "layerdrop": 0.0,
-    "index_n_heads": 2,
+    "index_n_heads": 16,  # scores of 0, all heads silent, would be ties
     "index_head_dim": 8,
     "index_topk": 4,
     "num_global_layers": 1,
@@ -194,8 +197,11 @@ def shrink(config: Any, changes: dict[str, Any] | None = None) -> Any:
                 setattr(config, name, small)
             except Exception:  # a property, or a checked combination
                 continue
-    if "num_key_value_heads" in vars(config) and "num_key_value_heads" not in changes:
-        config.num_key_value_heads = 2 if config.num_key_value_heads else config.num_key_value_heads
+    if "num_key_value_heads" in vars(config) and "num_key_value_heads" not in changes and config.num_key_value_heads:
+        # keys of latent attention are made for each head
+        config.num_key_value_heads = SMALL[
+            "num_attention_heads" if "kv_lora_rank" in vars(config) else "num_key_value_heads"
+        ]
     layers = getattr(config, "num_hidden_layers", None)
     for name in (
         "layer_types",
@@ -213,3 +219,38 @@ def shrink(config: Any, changes: dict[str, Any] | None = None) -> Any:
             except Exception:
                 continue
     return config
+
+
+def made_small(kind: type[Any], changes: dict[str, Any] | None = None) -> Any:
+    """A configuration that is small from the begin, for classes that compute some of their values from others."""
+    from transformers import PretrainedConfig
+
+    changes = changes or {}
+    default = kind()
+    names = {field.name: _value(default, field.name) for field in dataclasses.fields(kind)}
+    given: dict[str, Any] = {}
+    for name, value in names.items():
+        if isinstance(value, PretrainedConfig):
+            part = made_small(type(value), changes.get(name)).to_dict()
+            given[name] = {**part, "model_type": value.model_type}
+    for name, small in SMALL.items():
+        field = default.attribute_map.get(name, name)
+        value = names.get(field)
+        known = field in names and (value is None or type(value) in (type(small), int, float))
+        if known and isinstance(value, bool) == isinstance(small, bool) and name not in ODD:
+            given[field] = small
+    if "kv_lora_rank" in names and "num_key_value_heads" in given:
+        given["num_key_value_heads"] = SMALL["num_attention_heads"]
+    types = default.attribute_map.get("layer_types", "layer_types")
+    kinds = [*dict.fromkeys(_value(default, types) or [])]
+    if len(kinds) > 1 and types in names:
+        given |= {types: kinds, default.attribute_map.get("num_hidden_layers", "num_hidden_layers"): len(kinds)}
+    given |= {name: value for name, value in changes.items() if not (isinstance(value, dict) and name in given)}
+    return kind(**given)
+
+
+def _value(config: Any, name: str) -> Any:
+    try:
+        return getattr(config, name, None)
+    except RuntimeError:  # what differs from layer to layer
+        return config.to_dict().get(name)

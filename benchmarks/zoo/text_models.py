@@ -6,9 +6,16 @@ from typing import Any
 
 import torch
 
-from entry import Zoo, add, mask, tokens
-from small import shrink
+from entry import Zoo, add, first_that_runs, mask, tokens
+from small import made_small, shrink
 
+QUERIES = {
+    "indexer_n_heads": 16,
+    "indexer_kv_heads": 1,
+    "indexer_head_dim": 8,
+    "indexer_budget": 4,
+    "indexer_compress_ratio": 2,
+}
 # What the general rules of `small.shrink` don't settle.
 CHANGES: dict[str, dict[str, Any]] = {
     "gpt_neo": {
@@ -26,8 +33,8 @@ CHANGES: dict[str, dict[str, Any]] = {
     "deberta": {"relative_attention": True, "pos_att_type": ["p2c", "c2p"], "max_relative_positions": 16},
     "reformer": {
         "attn_layers": ["local", "local"],
-        "axial_pos_shape": [4, 4],
-        "axial_pos_embds_dim": [8, 24],
+        "axial_pos_shape": (4, 4),
+        "axial_pos_embds_dim": (8, 24),
         "attention_head_size": 8,
         "feed_forward_size": 48,
         "is_decoder": True,
@@ -47,18 +54,52 @@ CHANGES: dict[str, dict[str, Any]] = {
         "num_cross_attention_heads": 4,
     },
     "esm": {"pad_token_id": 1, "mask_token_id": 4, "position_embedding_type": "rotary", "emb_layer_norm_before": True},
-    "mpnet": {"pad_token_id": 1, "max_position_embeddings": 80},
+    "esmc": {"num_key_value_heads": 4},
+    "mpnet": {"pad_token_id": 1, "max_position_embeddings": 80, "relative_attention_num_buckets": 32},
     "xmod": {"default_language": "en_XX"},
     "rwkv": {"attention_hidden_size": 32},
     "bert-generation": {"is_decoder": True},
+    "bamba": {"attn_layer_indices": [1]},
+    "dbrx": {
+        "attn_config": {"kv_n_heads": 2, "clip_qkv": 8.0, "rope_theta": 10000.0},
+        "ffn_config": {"ffn_hidden_size": 48, "moe_num_experts": 4, "moe_top_k": 2},
+    },
+    "deepseek_v2": {"num_experts_per_tok": 2},
+    "gemma4_assistant": {"text_config": {"hidden_size_per_layer_input": 0}},
+    "gemma4_unified_assistant": {"text_config": {"hidden_size_per_layer_input": 0}},
+    "granitemoehybrid": {"layer_types": ["linear_attention", "full_attention"]},
+    "jamba": {"attn_layer_period": 2, "attn_layer_offset": 1, "expert_layer_period": 2, "expert_layer_offset": 1},
+    "lfm2_moe": {"layer_types": ["conv", "full_attention"], "num_dense_layers": 1},
+    "mamba2": {"num_heads": 8, "head_dim": 8, "n_groups": 2},
+    "qwen4_exp_text": QUERIES,
+    "qwen4_exp": {"text_config": QUERIES},
+    "cohere_compass_text": {"rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 10000.0}}},
+    "neomme": {"head_dim": 16},
+    "zamba": {"attention_hidden_size": None, "attention_head_dim": None, "num_key_value_heads": 4},
+    "zamba2": {
+        "num_key_value_heads": 4,
+        "num_hidden_layers": 3,
+        "layers_block_type": ["linear_attention", "hybrid", "linear_attention"],
+    },
 }
-VERY_SLOW: set[str] = set()
+# Classes that compute values from others when they are made.
+COMPUTED = {
+    "cohere_compass_text", "dbrx", "dots1", "dots3_note", "dots3_note_text", "gemma4", "gemma4_text", "gemma4_unified",
+    "gemma4_unified_text", "gemma4_assistant", "gemma4_unified_assistant", "hunyuan_v1_dense", "hunyuan_v1_moe",
+    "lfm2_moe", "ministral", "nemotron", "neomme", "qwen4_exp", "qwen4_exp_text", "mamba2", "zamba", "zamba2", "xlstm", "esm",
+    "blt", "jamba", "bamba", "granitemoehybrid", "deepseek_v2", "t5gemma", "esmc",
+}  # fmt: skip
 
 
 def made(kind: str, auto: str, **changes: Any) -> torch.nn.Module:
     import transformers
 
-    config = shrink(transformers.AutoConfig.for_model(kind), {**CHANGES.get(kind, {}), **changes})
+    changes = {**CHANGES.get(kind, {}), **changes}
+    default = transformers.AutoConfig.for_model(kind)
+    config = made_small(type(default), changes) if kind in COMPUTED else shrink(default, changes)
+    part = getattr(config, "decoder", None)
+    if auto == "AutoModelForCausalLM" and isinstance(part, transformers.PretrainedConfig):
+        return transformers.MODEL_FOR_CAUSAL_LM_MAPPING[type(config)](part)
     return getattr(transformers, auto).from_config(config)
 
 
@@ -67,12 +108,27 @@ def texts(n: int, length: int) -> dict[str, Any]:
 
 
 def encoder(kind: str, auto: str) -> Zoo:
-    model = made(kind, auto)
+    changes = {"is_decoder": False} if kind == "reformer" else {}
+    model = made(kind, auto, **changes)
+    if kind == "longformer" and auto == "AutoModelForQuestionAnswering":
+        return Zoo(model, with_ends(texts(2, 12)), with_ends(texts(3, 8)))
     return Zoo(model, texts(2, 12), texts(3, 8))
 
 
+def with_ends(arguments: dict[str, Any]) -> dict[str, Any]:
+    """A question, a separator, and others around its answers."""
+    arguments["input_ids"][:, [2, 3, 5]] = 2
+    return arguments
+
+
 def decoder(kind: str) -> Zoo:
-    return Zoo(made(kind, "AutoModelForCausalLM"), texts(2, 12), texts(3, 8))
+    model = made(kind, "AutoModelForCausalLM")
+    rows = getattr(model.config, "num_codebooks", 1)  # of codes, for each text
+
+    def arguments(n: int, length: int) -> dict[str, Any]:
+        return {"input_ids": tokens(n * rows, length), "attention_mask": mask(n, length)}
+
+    return Zoo(model, arguments(2, 12), arguments(3, 8))
 
 
 def with_cache(kind: str) -> Zoo:
@@ -82,22 +138,28 @@ def with_cache(kind: str) -> Zoo:
     from transformers import DynamicCache
 
     model = made(kind, "AutoModelForCausalLM", use_cache=True).eval()
+    rows = getattr(model.config, "num_codebooks", 1)
 
-    def step(n: int, past: int, new: int) -> dict[str, Any]:
-        first = {"input_ids": tokens(n, past), "use_cache": True}
+    def step(n: int, past: int, new: int, seen: bool) -> dict[str, Any]:
+        first = {"input_ids": tokens(n * rows, past), "use_cache": True}
         with torch.no_grad():
             try:  # a cache that only grows: those with windows count in Python numbers
-                cache = model(**first, past_key_values=DynamicCache()).past_key_values
+                result = model(**first, past_key_values=DynamicCache())
             except Exception:  # layers that keep other states
-                cache = model(**first).past_key_values
+                result = model(**first)
+        name = next(name for name in STATES if name in result)
         return {
-            "input_ids": tokens(n, new),
-            "attention_mask": torch.ones(n, past + new, dtype=torch.long),
-            "past_key_values": copy.deepcopy(cache),
+            "input_ids": tokens(n * rows, new),
+            **({"attention_mask": torch.ones(n, past + new, dtype=torch.long)} if seen else {}),
+            name: copy.deepcopy(getattr(result, name)),
             "use_cache": True,
         }
 
-    return Zoo(model, step(2, 5, 3), step(3, 9, 4))
+    pairs = [(step(2, 5, 3, seen), step(3, 9, 4, seen)) for seen in (True, False)]
+    return Zoo(model, *first_that_runs(model, *pairs, (step(2, 5, 1, False), step(3, 9, 1, False))))
+
+
+STATES = ("cache", "state", "mems")  # as results call what the next step needs
 
 
 def seq2seq(kind: str) -> Zoo:

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import onnxport
+from onnxport.capture.liveness import rolled
 from onnxport.capture.liveness.rolled import roll
 from onnxport.capture.trace import trace
 from onnxport.errors import OnnxExporterWarning
@@ -187,6 +188,18 @@ def inner_loop(m, x):
     return torch.stack(outs, 1)
 
 
+def heads(m, x):
+    outs = []
+    for n in range(3):
+        y = x[..., n : n + 1] * m.linear.weight[n]
+        decay, state, steps = torch.sigmoid(y), zeros(x), []
+        for t in range(x.shape[1]):
+            state = decay[:, t] * state + y[:, t]
+            steps.append((state.unsqueeze(-1).unsqueeze(-1) * 2)[:, :, 0, 0])  # what looks like loops of two iterations
+        outs.append(torch.stack(steps, 1))
+    return torch.cat(outs, -1)
+
+
 def rows(m, x):
     return torch.stack([F.linear(row, row[:1]) for row in x])
 
@@ -205,8 +218,8 @@ def put_together_again(m, x):
 
 FUNCTIONS = [
     recurrent, two_states, backward, put_in_front, both_ways, layers, layers_inside, without_a_state_at_first, from_zero,
-    first_element_given, more_behind, written, in_place, growing, attending, selective_scan, blocks, inner_loop, rows,
-    rows_of_two, pieces, put_together_again,
+    first_element_given, more_behind, written, in_place, growing, attending, selective_scan, blocks, inner_loop, heads,
+    rows, rows_of_two, pieces, put_together_again,
 ]  # fmt: skip
 
 
@@ -319,3 +332,28 @@ def test_constants_go_on_by_equal_steps(numbers, trips):
     block = roll(chain(*numbers))
     loops = [node for node in block.nodes if node.op == "prim::Loop"] if block else []
     assert [loop.inputs[0] for loop in loops] == trips
+
+
+def test_loops_in_long_loops_are_looked_for_once():
+    """What repeats often has many periods, in each of which there are the same loops."""
+
+    def looked(count: int) -> int:
+        calls = 0
+
+        class Counting(rolled._Rolling):
+            def _roles(self, run):
+                nonlocal calls
+                calls += 1
+                return super()._roles(run)
+
+        x = Value("x")
+        block = Block([x])
+        for t in range(count):
+            for op, number in (("add", t), ("mul", 2), ("mul", 3), ("sub", 1)):
+                block.nodes.append(Node(f"aten::{op}.Scalar", [x, number], [Value("y")]))
+                x = block.nodes[-1].outputs[0]
+        block.returns = [x]
+        Counting(block, True).run()
+        return calls
+
+    assert looked(40) < 3 * looked(20)

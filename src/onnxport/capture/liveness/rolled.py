@@ -32,6 +32,7 @@ _ADD = parse("aten::add.int(int a, int b) -> int")
 _GET = parse("aten::__getitem__.t(t[](a) list, int idx) -> t(*)")
 _APPEND = parse("aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)")
 _REVERSE = parse("aten::reverse.t(t[](a!) self) -> ()")
+_AXES = {"dim", "dim0", "dim1", "start_dim", "end_dim"}  # arguments whose number is no count of iterations
 _OPTIONS = 64  # places of the same operation that are tried as the begin of the next iteration
 
 
@@ -179,7 +180,9 @@ class _Rolling:
     def _key(self, node: Node, given: Callable[[Value], Any]) -> Any:
         if node.blocks or node.op == "prim::PythonOp":
             return id(node)
-        return node.op, len(node.outputs), repr(node.attributes), self._operand_key(node.inputs, given)
+        arguments = node.schema.arguments if node.schema is not None else ()
+        axes = [x for argument, x in zip(arguments, node.inputs) if argument.name in _AXES and type(x) is int]
+        return node.op, len(node.outputs), repr(node.attributes), *axes, self._operand_key(node.inputs, given)
 
     def _operand_key(self, operand: Any, given: Callable[[Value], Any]) -> Any:
         if operand.__class__ is Value:
@@ -197,7 +200,7 @@ class _Rolling:
             try:
                 self._roles(dataclasses.replace(run, count=2))  # looking into what is no loop takes long
                 if self.inner and self._has_loop(keys, first_keys, run):
-                    continue
+                    return None  # so has each that is longer
                 return self._made(run)
             except _Refused:
                 continue
@@ -267,8 +270,11 @@ class _Rolling:
         if all(leaf is first for leaf in column):
             return first
         if sources[1] is not None and sources[1][0] == -1:
-            _same(sources[1:], 1)
-            return _Carried(_Local(*sources[1][1:]), first)
+            source = _same(sources[1:], 1)
+            ranks = {_rank(first), _rank(self.nodes[run.node(0, source.place)].outputs[source.output])}
+            if len(ranks - {None}) > 1:
+                raise _Refused
+            return _Carried(source, first)
         return self._element(run, column)
 
     def _source(self, run: _Run, iteration: int, leaf: Value) -> tuple[int, int, int] | None:
@@ -465,6 +471,11 @@ def _progress(column: Sequence[Any]) -> Any:
         if x != first + step * t:
             raise _Refused(t)
     return _Index(first, step)
+
+
+def _rank(value: Value) -> int | None:
+    known = value.tensor_type
+    return None if known is None or known.sizes is None else len(known.sizes)
 
 
 def _copy(node: Node, inputs: list[Operand]) -> Node:
