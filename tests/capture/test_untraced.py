@@ -105,6 +105,16 @@ def test_data_of_other_sizes_is_refused():
         onnxport.export(program, (torch.ones(3, 4),), None)
 
 
+def _doubled(a, b=0.0):
+    return 2 * a
+
+
+@pytest.mark.parametrize("write", [lambda x: x.clone().apply_(_doubled), lambda x: x.clone().map_(x, _doubled)])
+def test_functions_of_single_elements(write):
+    with pytest.raises(LoweringError, match="calls a Python function for each element"):
+        onnxport.export(write, (torch.randn(3),), None)
+
+
 @pytest.mark.parametrize("resize", [lambda x: x.resize_(4, 3), lambda x: x.resize_([12]), lambda x: x.resize_as_(x.T)])
 def test_resizing_is_refused(resize):
     with pytest.raises(LoweringError, match=r"resize_ of a tensor of sizes \[3, 4\] .* use reshape"):

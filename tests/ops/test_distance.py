@@ -17,6 +17,7 @@ CASES = [
     case("cosine_ranks", lambda a, b: [F.cosine_similarity(a, b, d) for d in (0, 1, -1)], f32(3), f32(2, 4, 1)),
     case("cosine_unknown", lambda a, b: F.cosine_similarity(a, b, 0), f32(4, 3), f32(4, 3), dynamic={0: {0: "n"}, 1: {0: "m"}},
          others=[(torch.rand(1, 3), torch.rand(5, 3)), (torch.rand(5, 3), torch.rand(1, 3)), (torch.rand(5, 3), torch.rand(5, 3))]),
+    case("cosine_of_numbers", lambda a, b: F.cosine_similarity(a, b, 0), f32(), f32()),
     case("cosine_zero", lambda a: F.cosine_similarity(a, torch.zeros(4, 5)), f32(4, 5)),
     case("renorm", lambda a: (torch.renorm(a, 2, 0, 1.0), torch.renorm(a, 1, 1, 2.0)), f32(4, 5)),
 ]  # fmt: skip

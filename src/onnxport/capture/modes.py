@@ -296,6 +296,15 @@ def _resize_as(tensor: torch.Tensor, the_template: torch.Tensor, **_: Any) -> to
     return _resize(tensor, *the_template.shape)
 
 
+def _in_python(function: Function) -> Function:
+    """`x.apply_(f)` calls Python for each element, which no graph can."""
+
+    def refuse(*_: Any) -> torch.Tensor:
+        raise LoweringError(f"{function.__name__} calls a Python function for each element; use operators of torch")
+
+    return refuse
+
+
 def _copied(tensor: torch.Tensor, memo: dict[int, Any]) -> torch.Tensor:
     """`copy.deepcopy(x)` copies memory, which the tracer doesn't see."""
     return memo.setdefault(id(tensor), tensor.clone())  # type: ignore[no-any-return]
@@ -340,3 +349,4 @@ _INSTEAD: dict[Function, Function] = {
 def instead(function: Function) -> Function:
     """What is called instead of a function."""
     return _INSTEAD.get(function, function)
+    **{f: _in_python(f) for f in (torch.Tensor.apply_, torch.Tensor.map_, torch.Tensor.map2_)},  # type: ignore[attr-defined]

@@ -16,7 +16,7 @@ from ..dims import Size
 from ..errors import LoweringError
 from ..program import Node, Value
 from .builder import Builder
-from .complex import both, join
+from .complex import adjoint, as_pair, both, conjugate, join, of_pair
 from .emit import INT64_MAX
 from .storage import Cell, Ref, Step
 from .values import Tensor
@@ -49,7 +49,7 @@ _REORDERS = frozenset(
         "aten::permute", "aten::transpose", "aten::t", "aten::expand", "aten::expand_as", "aten::movedim", "aten::moveaxis",
         "aten::swapaxes", "aten::swapdims", "aten::slice", "aten::select", "aten::narrow", "aten::diagonal", "aten::unfold",
         "aten::numpy_T", "aten::mT", "aten::adjoint", "aten::split", "aten::chunk", "aten::unbind", "aten::as_strided",
-        "aten::split_with_sizes", "aten::tensor_split", "aten::broadcast_to",
+        "aten::split_with_sizes", "aten::tensor_split", "aten::broadcast_to", "aten::real", "aten::imag",
     }
 )  # fmt: skip
 
@@ -125,7 +125,7 @@ def step(
     special = _INVERSES.get(name) if output is None else _INVERSES.get(f"{name}[]")
 
     def inverse(base: Tensor, new: Tensor) -> Tensor:
-        if base.is_complex and new.is_complex:
+        if base.is_complex and new.is_complex and name not in _CONJUGATE:
             return join(g, *(inverse(a, b) for a, b in zip(both(g, base), both(g, new))))
         if special is not None:
             return special(g, base, new, *rest) if output is None else special(g, base, new, output, *rest)
@@ -144,6 +144,8 @@ def by_position(g: Builder, base: Tensor, new: Tensor, forward: Callable[[Tensor
     """Scatter `new` to where the view's elements lie in the base."""
     if name in ("aten::expand", "aten::expand_as", "aten::broadcast_to") and base.dims != new.dims:
         raise LoweringError("writes to an expanded tensor: several elements share one place; clone() it first")
+    if base.is_complex or new.is_complex:
+        raise LoweringError(f"writes through a view of complex numbers ({name}); clone() the view first")
     count = base.numel
     positions = forward(g.reshape(g.range(0, count), base.shape))
     flat = g.reshape(base, [count])
@@ -194,6 +196,40 @@ def _permute_back(g: Builder, base: Tensor, new: Tensor, dims: list[int]) -> Ten
 def _select_back(g: Builder, base: Tensor, new: Tensor, dim: int, index: Size) -> Tensor:
     dim %= base.rank
     return write_slice(g, base, g.unsqueeze(new, [dim]), dim, index, None if index == -1 else index + 1)
+
+
+# These change imaginary parts: their inverses take complex tensors as a whole.
+_CONJUGATE = frozenset({"aten::conj", "aten::_conj", "aten::mH", "aten::adjoint", "aten::matrix_H"})
+
+
+@_inverse("aten::conj", "aten::_conj")
+def _conj_back(g: Builder, base: Tensor, new: Tensor) -> Tensor:
+    return conjugate(g, new)
+
+
+@_inverse("aten::mH", "aten::adjoint", "aten::matrix_H")
+def _adjoint_back(g: Builder, base: Tensor, new: Tensor) -> Tensor:
+    return adjoint(g, new)
+
+
+@_inverse("aten::real")
+def _real_back(g: Builder, base: Tensor, new: Tensor) -> Tensor:
+    return join(g, new, both(g, base)[1]) if base.is_complex else new
+
+
+@_inverse("aten::imag")
+def _imag_back(g: Builder, base: Tensor, new: Tensor) -> Tensor:
+    return join(g, both(g, base)[0], new)
+
+
+@_inverse("aten::view_as_real")
+def _real_pair_back(g: Builder, base: Tensor, new: Tensor) -> Tensor:
+    return of_pair(g, new)
+
+
+@_inverse("aten::view_as_complex")
+def _complex_back(g: Builder, base: Tensor, new: Tensor) -> Tensor:
+    return as_pair(g, new)
 
 
 @_inverse("aten::slice")

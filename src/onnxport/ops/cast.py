@@ -203,7 +203,7 @@ def is_complex(g: Builder, self: Tensor) -> bool:
 @lowering("aten::is_signed")
 def is_signed(g: Builder, self: Tensor) -> bool:
     """is_signed(Tensor self) -> bool"""
-    return self.is_float or self.dtype in (torch.int8, torch.int16, torch.int32, torch.int64)
+    return self.is_inexact or self.dtype in (torch.int8, torch.int16, torch.int32, torch.int64)
 
 
 @lowering(

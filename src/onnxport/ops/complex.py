@@ -191,6 +191,7 @@ _ALIKE = {
         size dim numel len is_complex is_floating_point zeros_like new_zeros zero ones_like full_like empty_like
         new_ones new_full new_empty nonzero nonzero_static argwhere count_nonzero any all logical_and logical_or
         logical_xor logical_not eq ne isnan isclose nonzero_numpy nan_to_num
+        element_size is_signed is_inference
     """,
     "sums and products": """
         add sub subtract rsub mul multiply div divide true_divide neg negative _neg_view _neg_view_copy positive
@@ -222,3 +223,5 @@ _ALIKE = {
 }
 for _names in _ALIKE.values():
     holds_for_complex(*[f"aten::{_name}" for _name in _names.split()])
+_OF_SCRIPTS = "dtype device layout numel ndim itemsize nbytes is_complex is_cuda is_cpu is_sparse is_quantized is_nested requires_grad"
+holds_for_complex(*[f"prim::{_name}" for _name in _OF_SCRIPTS.split()])
