@@ -128,12 +128,12 @@ def _thaw(program: Program, sizes: Sizes, reruns: Reruns) -> tuple[Report, list[
 def _known(trials: Trials, sizes: Sizes, conversions: Sequence[Conversion]) -> Report | None:
     """What there is to report of a program of which it is known what it took out of sizes, None if it must be traced
     again: that it runs at all is enough, if all of that is the same there, and smaller sizes change no results."""
-    larger = next(filter(trials.runs, map(trials.allowed, trial_sizes.near(sizes, ()))), None)
-    if larger is None or not trials.known(larger):
+    other = next(filter(trials.runs, map(trials.allowed, trial_sizes.cheap(sizes))), None)
+    if other is None or not trials.known(other):
         return None
     if not trials.known(next(trial_sizes.near(sizes, conversions))):  # beyond what sizes were compared with
         return None
-    alone, stuck = trials.others(larger)
+    alone, stuck = trials.others(other)
     if not all(map(trials.known, alone)):
         return None
     numbers = trials.program.conditions.numbers

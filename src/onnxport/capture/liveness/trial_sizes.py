@@ -19,6 +19,7 @@ _QUARTERS = (2, 3, 5, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)  # of a size: other
 _SCANNED = 3000  # so many operations may be run for that, which take about 0.1 ms each
 _FEW = 10  # fewer show nothing
 _ALONE = 3
+_HALVED = 8
 _COST = 32  # times the example's run, in all: convolutions and attention at large sizes take minutes
 
 
@@ -47,6 +48,12 @@ def near(sizes: Sizes, conversions: Sequence[Conversion]) -> Iterator[dict[str, 
     yield {label: size + (size > 1) for label, size in sizes.items()}  # what is broadcast stays 1
     for label, size in sizes.items():
         yield {**sizes, label: size + 1}
+
+
+def cheap(sizes: Sizes) -> Iterator[dict[str, int]]:
+    """Other sizes at which to see that a model runs at all: half of those that aren't small, else as `near`."""
+    yield {label: size // 2 if size >= _HALVED else size + 1 for label, size in sizes.items()}
+    yield from near(sizes, ())
 
 
 def _steps(sizes: Sizes) -> list[int]:
