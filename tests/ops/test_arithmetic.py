@@ -72,6 +72,16 @@ POWERS = [
     case("int_to_float", lambda a: (a**0.5, a**2.0, 0.5**a), i64(6, low=0)),
     case("float_power", lambda a: torch.float_power(a, 2), i64(6)),
     case("ldexp", lambda a, b: torch.ldexp(a, b), f32(5), i64(5)),
+    *[
+        case(
+            f"powers_far_{str(d)[6:]}",
+            lambda a, b: a[:, None] ** b,
+            torch.tensor([0, 1, -1, 2, 6], dtype=d),
+            torch.tensor([0, 1, 62, 63, 64, 65, 255, 256, 257, 1024, -1, -64]).to(d),
+        )
+        for d in (torch.int64, torch.int32, torch.int16)
+    ],
+    case("powers_wrapped", lambda a, b: a**b, torch.tensor([3, -55, 7, 127]), torch.tensor([64, 127, 200, 90])),
     case("ldexp_kinds", lambda a, b: (a.ldexp(b), a.half().ldexp(b.int()), b.ldexp(b), a.double().ldexp(a)), f32(5), i64(5)),
     case(
         "ldexp_far",

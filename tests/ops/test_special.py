@@ -58,6 +58,7 @@ OF_TWO = [
     case("atan2_64", torch.atan2, A.double(), B.double()),
     case("atan2_ints", torch.atan2, i64(5), i64(5)),
     case("hypot", torch.hypot, A, B),
+    case("hypot_edges", lambda a: torch.hypot(a[:, None], a), torch.tensor([0.0, 1.0, INF, -INF, NAN])),
     case("hypot_large", torch.hypot, torch.tensor([1e30, 3.0]), torch.tensor([1e30, 4.0])),
     case("logaddexp", lambda a, b: (torch.logaddexp(a, b), torch.logaddexp2(a, b)), A, B),
     case("logaddexp64", torch.logaddexp, f64(5, high=500), f64(5)),

@@ -90,7 +90,8 @@ def hypot(g: Builder, self: Any, other: Any) -> Tensor:
     larger, smaller = g.extremum("Max", a, b), g.extremum("Min", a, b)
     plain = g.and_(g.greater(larger, 0), g.less(larger, math.inf))
     ratio = g.div(smaller, g.where(plain, larger, 1))
-    return g.where(plain, g.mul(larger, g.sqrt(g.add(g.mul(ratio, ratio), 1))), larger)
+    length = g.where(plain, g.mul(larger, g.sqrt(g.add(g.mul(ratio, ratio), 1))), larger)
+    return g.where(g.or_(g.equal(a, math.inf), g.equal(b, math.inf)), math.inf, length)  # whatever the other is
 
 
 @lowering("aten::logaddexp")
