@@ -16,7 +16,7 @@ import torch
 
 from ..dims import Dim, Size, evaluate, free_symbols
 from .graph import inputs_of, outputs_of
-from .traced_sizes import is_size
+from .traced_sizes import exact, is_size
 
 Function = Callable[..., Any]
 Number = int | float | bool
@@ -74,6 +74,7 @@ class Conditions:
     def _watch(self, function: Function) -> Function:
         def watch(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
             if torch._C._get_tracing_state():
+                tensor = exact(tensor)
                 number = tensor.size(0) if function is torch.Tensor.__len__ else tensor
                 self.take(number, bool if function is torch.Tensor.__bool__ else None)
                 if function is torch.Tensor.__repr__ and is_size(tensor):

@@ -12,19 +12,19 @@ from torch.overrides import TorchFunctionMode
 
 from ..errors import LoweringError
 from . import sparse
-from .traced_sizes import is_size
+from .traced_sizes import arithmetic_watched, exact, is_number, is_size
 
 Function = Callable[..., Any]
 
 # In-place arithmetic of tensors, and what computes the same without writing.
 _OUT_OF_PLACE: Mapping[Function, Function] = {
-    torch.Tensor.add_: torch.add,
-    torch.Tensor.sub_: torch.sub,
-    torch.Tensor.mul_: torch.mul,
-    torch.Tensor.div_: torch.div,
-    torch.Tensor.floor_divide_: torch.floor_divide,
-    torch.Tensor.remainder_: torch.remainder,
-    torch.Tensor.pow_: torch.pow,
+    torch.Tensor.add_: torch.Tensor.add,
+    torch.Tensor.sub_: torch.Tensor.sub,
+    torch.Tensor.mul_: torch.Tensor.mul,
+    torch.Tensor.div_: torch.Tensor.div,
+    torch.Tensor.floor_divide_: torch.Tensor.__floordiv__,
+    torch.Tensor.remainder_: torch.Tensor.remainder,
+    torch.Tensor.pow_: torch.Tensor.pow,
 }
 
 # Arguments of these are lists of so many ints. The tracer keeps sizes in a list live, but reads a bare one.
@@ -82,14 +82,14 @@ class TracingMode(TorchFunctionMode):
 
 
 def _out_of_place(in_place: Function, out_of_place: Function) -> Function:
-    """`n += 2` on a size must not change the other names bound to that size.
+    """`n += 2` on a size, or a float of sizes, must not change the other names bound to it.
 
     A tracer hands out sizes as 0-d integer tensors; eager Python as ints. In-place arithmetic on the
     former changes what every other name sees, so it is done out of place.
     """
 
     def arithmetic(*args: Any, **kwargs: Any) -> Any:
-        return (out_of_place if is_size(args[0]) else in_place)(*args, **kwargs)
+        return (out_of_place if is_number(args[0]) else in_place)(*args, **kwargs)
 
     return arithmetic
 
@@ -133,8 +133,12 @@ def _interpolate(input: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor
     if scale is None or given.get("recompute_scale_factor") or not has_tensors(scale):
         return F.interpolate(input, *args, **kwargs)
     with torch._C.DisableTorchFunction():
-        numbers = [float(x) for x in scale] if isinstance(scale, (list, tuple)) else float(scale)
+        numbers = [_number(x) for x in scale] if isinstance(scale, (list, tuple)) else _number(scale)
     return F.interpolate(input, *args[2:], **{**kwargs, "size": given.get("size"), "scale_factor": numbers})
+
+
+def _number(x: Any) -> float:
+    return float(exact(x) if isinstance(x, torch.Tensor) else x)
 
 
 def _each(value: Any, count: int) -> list[int]:
@@ -323,13 +327,16 @@ def _view(tensor: torch.Tensor, *size: Any, **kwargs: Any) -> torch.Tensor:
     )
 
 
+_OF_SIZES = arithmetic_watched()
 _INSTEAD: dict[Function, Function] = {
+    **_OF_SIZES,
     **sparse.INSTEAD,
-    **{in_place: _out_of_place(in_place, other) for in_place, other in _OUT_OF_PLACE.items()},
+    **{in_place: _out_of_place(in_place, _OF_SIZES[other]) for in_place, other in _OUT_OF_PLACE.items()},
     **{function: _listed(function, count, names) for function, (count, names) in _LISTS.items()},
     **{f: _transposed(f) for f in (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)},
     **{function: _split(function) for function in (torch.split, torch.Tensor.split)},
     **{function: _symbolic(function, of_tensors) for function, of_tensors in _SYMBOLIC.items()},
+    **{f: _in_python(f) for f in (torch.Tensor.apply_, torch.Tensor.map_, torch.Tensor.map2_)},  # type: ignore[attr-defined]
     torch.fill: _fill,
     F.interpolate: _interpolate,
     torch.gradient: _gradient,
@@ -349,4 +356,3 @@ _INSTEAD: dict[Function, Function] = {
 def instead(function: Function) -> Function:
     """What is called instead of a function."""
     return _INSTEAD.get(function, function)
-    **{f: _in_python(f) for f in (torch.Tensor.apply_, torch.Tensor.map_, torch.Tensor.map2_)},  # type: ignore[attr-defined]

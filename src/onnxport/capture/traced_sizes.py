@@ -1,4 +1,9 @@
-"""Sizes, which are 0-d integer tensors while a model is traced."""
+"""Sizes, which are 0-d integer tensors while a model is traced, and floats that are computed from them.
+
+In a trace `n * 0.57` is a tensor of 32 bits; Python computes with 64. Where a whole number is made of it the difference
+shows: `math.floor(n * 0.57)` is 56 for 100, not 57. So what such a float was computed from is kept with it, and where it is
+rounded, or read, it is computed anew.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +13,15 @@ import functools
 import math
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeAlias
 from unittest import mock
 
 import torch
 
 from .graph import INNER, inputs_of
 from .shared import shared
+
+Function: TypeAlias = Callable[..., Any]
 
 
 def is_size(tensor: torch.Tensor) -> bool:
@@ -41,6 +48,68 @@ _ARITHMETIC = {
 }  # fmt: skip
 
 
+def _divided(divisor: torch.Tensor, number: Any) -> torch.Tensor:
+    """`number / divisor`; torch multiplies with the reciprocal."""
+    return torch.as_tensor(number, dtype=torch.float64) / divisor
+
+
+# Arithmetic of tensors as operators of Python call it, and the same on floats of 64 bits.
+_OF_FLOATS: dict[Function, Function] = {
+    **{
+        function: function
+        for function in (
+            torch.Tensor.add, torch.Tensor.sub, torch.Tensor.mul, torch.Tensor.div, torch.Tensor.neg, torch.Tensor.abs,
+            torch.Tensor.pow, torch.Tensor.remainder, torch.Tensor.__rsub__, torch.Tensor.__rpow__,
+            torch.Tensor.__floordiv__, torch.Tensor.__rfloordiv__,
+        )
+    },
+    torch.Tensor.__rdiv__: _divided,
+}  # fmt: skip
+_MADE_OF = "_onnxport_made_of"
+
+
+def arithmetic_watched() -> dict[Function, Function]:
+    """The functions that compute such floats, and what calls them and keeps what they are computed from."""
+    return {function: _keeping(function, exactly) for function, exactly in _OF_FLOATS.items()}
+
+
+def _keeping(function: Function, exactly: Function) -> Function:
+    def arithmetic(*args: Any, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        if result.__class__ is torch.Tensor and not result.dim() and result.is_floating_point() and not kwargs:
+            if torch._C._get_tracing_state() and all(map(_is_of_sizes, args)):
+                setattr(result, _MADE_OF, (exactly, args))
+        return result
+
+    return arithmetic
+
+
+def _is_of_sizes(operand: Any) -> bool:
+    if operand.__class__ is torch.Tensor:
+        return is_number(operand)
+    return operand.__class__ in (int, float)
+
+
+def is_number(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is a size, or a float that was computed from sizes: an int or a float of Python."""
+    return hasattr(tensor, _MADE_OF) or is_size(tensor)
+
+
+def exact(tensor: torch.Tensor) -> torch.Tensor:
+    """A float that was computed from sizes, of 64 bits; any other tensor as it is."""
+    made_of = getattr(tensor, _MADE_OF, None)
+    if made_of is None:
+        return tensor
+    function, operands = made_of
+    return function(*map(_operand, operands))  # type: ignore[no-any-return]
+
+
+def _operand(operand: Any) -> Any:
+    if not isinstance(operand, torch.Tensor):
+        return operand
+    return exact(operand) if hasattr(operand, _MADE_OF) else operand.to(torch.float64)
+
+
 @shared
 @contextlib.contextmanager
 def number_functions() -> Iterator[None]:
@@ -55,7 +124,7 @@ def number_functions() -> Iterator[None]:
         def method(self: torch.Tensor, *digits: int) -> Any:
             if digits or not torch._C._get_tracing_state() or self.dim():
                 return otherwise(float(self), *digits)
-            return compute(self).to(torch.int64)
+            return compute(exact(self)).to(torch.int64)
 
         return method
 

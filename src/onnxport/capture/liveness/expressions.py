@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import math
 from collections.abc import Container, Mapping, Sequence
@@ -16,6 +17,9 @@ from ...dims import Dim, Size
 # Divisors that are considered.
 _LARGEST_DIVISOR = 64
 _DIVISORS = (2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 32)
+# Rates, as of `int(n * 0.15)`: of them only those that floats give for all sizes up to this, too.
+_RATES = (2, 3, 4, 5, 10, 20)
+_CHECKED = 4096
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -125,6 +129,8 @@ def _is_confirmed(expression: Expression, size: int, points: Mapping[int, int]) 
     """Whether no choice between a few numbers, as an `if` makes it, could be taken for the expression."""
     if expression.divisor == 1:
         return len(points) > 2
+    if expression.factor != 1 and not _is_exact(expression.factor, expression.divisor, up=expression.offset > 0):
+        return False
     return len(points) > 5 and len(set(points.values())) > 3 and max(points) >= 2 * size
 
 
@@ -136,9 +142,24 @@ def _linear(label: str, size: int, value: int, points: Mapping[int, int]) -> lis
     return [Expression(label, int(slope), value - int(slope) * size)]
 
 
+@functools.cache
+def _rates() -> list[tuple[int, int]]:
+    """Numerators and denominators; those that floats don't give are among them, as none is confirmed beside them."""
+    return [(p, q) for q in _RATES for p in range(2, 2 * q) if math.gcd(p, q) == 1]
+
+
+@functools.cache
+def _is_exact(numerator: int, divisor: int, *, up: bool) -> bool:
+    """Whether `int(n * rate)`, or `math.ceil(n * rate)`, is the quotient of ints that it seems to be."""
+    rate = numerator / divisor
+    if up:
+        return all(math.ceil(n * rate) == -(-n * numerator // divisor) for n in range(_CHECKED))
+    return all(int(n * rate) == n * numerator // divisor for n in range(_CHECKED))
+
+
 def _quotients(label: str, size: int, value: int) -> list[Expression]:
-    """Quotients, and the whole multiples that sizes are cut or padded to."""
-    made = []
+    """Quotients, rates, and the whole multiples that sizes are cut or padded to."""
+    made = [Expression(label, p, shift, q) for p, q in _rates() for shift in (0, q - 1)]
     for divisor in _DIVISORS:
         for multiple in (1, divisor):
             if value % multiple == 0:

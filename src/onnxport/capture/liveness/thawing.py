@@ -26,6 +26,8 @@ from .values import ORDER, computed, is_reading, last_before, numbers
 _TRIALS = 6
 _ALL = sys.maxsize
 _AXES = 3
+# Floats that decide the form of the graph.
+_NO_QUOTIENTS = frozenset({"scale_factors", "scales", "scales_d", "scales_h", "scales_w"})
 # Arguments of operators that are ints, but no sizes.
 _NO_SIZES = frozenset(
     {"dim", "dims", "dim0", "dim1", "dim2", "start_dim", "end_dim", "axis", "source", "destination", "dtype", "layout",
@@ -130,6 +132,8 @@ class Thawing:
             options = self._options(path) if settled else []
             if not self._is_before_breaks(difference):
                 options = [option for option in options if is_reading(option.label)]
+            if len({o.label for o in options}) == 1 and self._saw_all_sizes(options[0].label):
+                options = options[:1]  # all of them are right
             if len(options) == 1 and (options[0].confirmed or self._saw_all_sizes(options[0].label)):
                 self._replace(difference, options[0], made)
                 frozen += self._too_short(difference, options[0])
@@ -176,7 +180,7 @@ class Thawing:
         """Quotients with a size that give a float at all sizes seen."""
         difference = self.differences[path][1]
         mine = number(difference.mine)
-        if mine is None or not self._is_before_breaks(difference):
+        if mine is None or not self._is_before_breaks(difference) or _is_named(difference, _NO_QUOTIENTS):
             return []
         observed: list[tuple[Sizes, float]] = [(self.sizes, mine)]
         for seen in self.seen:
@@ -193,7 +197,7 @@ class Thawing:
     def _options(self, path: Any) -> list[Expression]:
         """Expressions that give the constant at all sizes seen, one of each that are equal."""
         difference = self.differences[path][1]
-        if _is_no_size(difference) or not (self._read or self._is_before_breaks(difference)):
+        if _is_named(difference, _NO_SIZES) or not (self._read or self._is_before_breaks(difference)):
             return []
         observed: list[tuple[Sizes, int]] = []
         mine = integer(difference.mine)
@@ -377,10 +381,15 @@ def _put(node: Node, path: Path, new: Any) -> None:
     holder[path[-1]] = new
 
 
-def _is_no_size(difference: Difference) -> bool:
-    """Whether the operand numbers an axis or an alternative, which no expression of a size should."""
-    schema = difference.site.node.schema
-    return schema is not None and bool(difference.path) and schema.arguments[difference.path[0]].name in _NO_SIZES
+def _is_named(difference: Difference, names: frozenset[str]) -> bool:
+    """Whether the operand, or the list that it is in, has one of these names: as those that number axes, which no expression
+    of a size should."""
+    site = difference.site
+    uses = [(site.node, position) for position in difference.path[:1]]
+    if site.node.op == "prim::ListConstruct":
+        made = site.node.outputs[0]
+        uses = [(node, i) for node in site.block.nodes for i, x in enumerate(node.inputs) if x is made]
+    return any(node.schema is not None and node.schema.arguments[i].name in names for node, i in uses)
 
 
 def _is_open(options: list[Expression]) -> bool:
