@@ -326,3 +326,18 @@ OUTSIDE = torch.nn.Linear(3, 4)
 
 def test_a_function_that_calls_a_module_is_told_to_export_the_module():
     assert "export the nn.Module itself" in message(LoweringError, lambda x: OUTSIDE(x), torch.ones(2, 3))
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "text"),
+    [
+        (torch.randn(3, 5), ValueError, r"the input x float\[n, 4\] got a tensor of shape \[3, 5\]"),
+        (torch.randn(4), ValueError, r"got a tensor of shape \[4\]"),
+        (torch.randn(3, 4).double(), TypeError, r"got a tensor of torch.float64"),
+    ],
+)
+def test_arguments_that_a_result_does_not_take(given, error, text):
+    result = onnxport.export(nn.Linear(4, 2), torch.randn(2, 4), input_names=["x"], dynamic_axes={"x": {0: "n"}})
+    assert result(torch.randn(5, 4)).shape == (5, 2)
+    with pytest.raises(error, match=text):
+        result(given)

@@ -10,7 +10,7 @@ import onnx
 import onnx_ir as ir
 import torch
 
-from .dtypes import quantized_parts
+from .dtypes import quantized_parts, to_onnx
 from .errors import OnnxExporterError, VerificationError
 from .lower.model import Lowered
 from .options import TrainingMode
@@ -81,8 +81,15 @@ class ExportResult:
         """Run the model in onnxruntime on arguments like those of the export.
 
         Gives a tensor, or a tuple of them, flat, as the graph has them; complex ones as pairs of reals.
+
+        Raises:
+            TypeError: the arguments don't fit the model, or a tensor has another type than its input.
+            ValueError: a tensor has another size along an axis that isn't dynamic.
         """
-        found = self._load().run(self._feed(self._reference().flat(args, kwargs)))
+        feeds = self._feed(self._reference().flat(args, kwargs))
+        for value in self.model.graph.inputs:
+            _check_fits(value, feeds.get(value.name or ""))
+        found = self._load().run(feeds)
         return found[0] if len(found) == 1 else tuple(found)
 
     def verify(
@@ -196,6 +203,20 @@ def _signature(value: ir.Value) -> str:
     dtype = "" if value.dtype is None else f" {value.dtype.name.lower()}"
     sizes = "" if value.shape is None else f"[{', '.join(str(getattr(s, 'value', s)) for s in value.shape)}]"
     return f"{value.name}{dtype}{sizes}"
+
+
+def _check_fits(value: ir.Value, given: Any) -> None:
+    """TypeError or ValueError, if a tensor can't be given for this input of the graph."""
+    if not isinstance(given, torch.Tensor) or value.dtype is None or value.shape is None or given.is_complex():
+        return
+    if to_onnx(given.dtype) != value.dtype.value:
+        raise TypeError(f"the input {_signature(value)} got a tensor of {given.dtype}")
+    fixed = [(size, n) for size, n in zip(value.shape, given.shape) if isinstance(size, int)]
+    if len(value.shape) != given.dim() or any(size != n for size, n in fixed):
+        raise ValueError(
+            f"the input {_signature(value)} got a tensor of shape {list(given.shape)}; other sizes are taken along axes that "
+            "were declared in dynamic_axes or dynamic_shapes"
+        )
 
 
 def require_runtime() -> None:

@@ -257,7 +257,7 @@ def lower_bound(size: Size) -> int | None:
         return size
     if isinstance(size._low, str):
         size._low = _lower(size, _PROOF_DEPTH)
-    return cast("int | None", size._low)
+    return size._low
 
 
 def upper_bound(size: Size) -> int | None:

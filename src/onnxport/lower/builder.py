@@ -354,12 +354,7 @@ class Builder(Emitter):
         size = x.shape[axis]
         if isinstance(size, int) or x.is_known or self.scope.source(str(size)) is not None:
             return size
-        found = self.scope.find(("own size", x.shape, axis))
-        if found is None:
-            symbol = self.fresh("size")
-            self.scope.sizes[str(symbol)] = SizeSource(x, axis)
-            found = self.scope.table["own size", x.shape, axis] = (symbol,)
-        return found[0]
+        return self.int_of(self._read_size(x, axis), "size", minimum=0)
 
     def size_nodes(self, data: Array) -> Tensor:
         """An array of ints and `Dim`s as nodes."""
@@ -457,15 +452,14 @@ class Builder(Emitter):
             tensor = source.tensor
             if source.axis is None:
                 return tensor if tensor.rank == 1 else self.reshape(tensor, [1])
-            if self.opset >= 15:
-                whole = {} if tensor.rank == 1 else {"start": source.axis, "end": source.axis + 1}
-                return self._make("Shape", [tensor], whole, 1, "")[0]
-            shape = self._make("Shape", [tensor], {}, 1, "")[0]
-            return (
-                shape
-                if tensor.rank == 1
-                else self._make("Gather", [shape, self.ints([source.axis])], {"axis": 0}, 1, "")[0]
-            )
+            return self._read_size(tensor, source.axis)
+
+    def _read_size(self, x: Tensor, axis: int) -> Tensor:
+        """The size of an axis as a vector of one element."""
+        if self.opset >= 15:
+            return self._make("Shape", [x], {} if x.rank == 1 else {"start": axis, "end": axis + 1}, 1, "")[0]
+        shape = self._make("Shape", [x], {}, 1, "")[0]
+        return shape if x.rank == 1 else self._make("Gather", [shape, self.ints([axis])], {"axis": 0}, 1, "")[0]
 
     # -- bodies -----------------------------------------------------------------------------------
 

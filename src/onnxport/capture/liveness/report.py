@@ -50,8 +50,8 @@ class Report:
         stuck = listed({label: sizes[label] for label in self.stuck})
         lines = [
             f"the model runs at no other sizes than {stuck} that were tried, so whether these axes are dynamic in the "
-            f"exported model isn't known ({self.failure}). Give an example at which they can grow and shrink, or "
-            "check_axes=False if you know better."
+            f"exported model isn't known ({self.failure}). Don't declare an axis whose size the weights fix. Else give an "
+            "example at which they can grow and shrink, or check_axes=False if you know better."
         ]
         return "\n".join(
             [
