@@ -337,7 +337,7 @@ def test_a_function_that_calls_a_module_is_told_to_export_the_module():
     ],
 )
 def test_arguments_that_a_result_does_not_take(given, error, text):
-    result = onnxport.export(nn.Linear(4, 2), torch.randn(2, 4), input_names=["x"], dynamic_axes={"x": {0: "n"}})
+    result = onnxport.export(torch.nn.Linear(4, 2), torch.randn(2, 4), input_names=["x"], dynamic_axes={"x": {0: "n"}})
     assert result(torch.randn(5, 4)).shape == (5, 2)
     with pytest.raises(error, match=text):
         result(given)
