@@ -23,7 +23,7 @@ def copied(arguments: dict[str, Any]) -> dict[str, Any]:
 
 def make_telling(model: torch.nn.Module, arguments: dict[str, Any]) -> None:
     """Weights of equal values (biases of 0, scales of 1, layer scales of 1e-6) get noise; batch norm statistics are
-    those of one run."""
+    those of one run, about."""
     generator = torch.Generator().manual_seed(1234)
     with torch.no_grad():
         for parameter in model.parameters():
@@ -37,20 +37,35 @@ def make_telling(model: torch.nn.Module, arguments: dict[str, Any]) -> None:
                 parameter.copy_(0.3 + 0.05 * noise)
             else:
                 parameter.add_(0.05 * noise)
-        norms = [m for m in model.modules() if isinstance(m, _BatchNorm) and m.track_running_stats]
-        before = [(m.momentum, copy.deepcopy(m.state_dict())) for m in norms]
-        try:
-            for norm in norms:
-                norm.train()
-                norm.momentum = 1.0
-            if norms:
-                model(**copied(arguments))
-        except Exception:  # one value per channel, say
-            for norm, (_, state) in zip(norms, before):
-                norm.load_state_dict(state)
-        for norm, (momentum, _) in zip(norms, before):
-            norm.momentum = momentum
-            norm.eval()
+        _calibrate(model, arguments)
+
+
+def _calibrate(model: torch.nn.Module, arguments: dict[str, Any]) -> None:
+    """Batch norm statistics of one run, norm after norm, so that what follows on a norm are values near 1. Channels that
+    hardly vary in so small a run do elsewhere: they get a share of what others vary."""
+
+    def measure(norm: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
+        assert isinstance(norm, _BatchNorm) and norm.running_mean is not None and norm.running_var is not None
+        if norm in seen:
+            return
+        seen.add(norm)
+        x = inputs[0]
+        if norm.weight is not None:
+            norm.weight.mul_(0.5)  # less of what branches add, so that rounding doesn't grow from block to block
+        if x.numel() > x.shape[1]:
+            variance, mean = torch.var_mean(x, [i for i in range(x.dim()) if i != 1], correction=0)
+            norm.running_mean.copy_(mean)
+            norm.running_var.copy_(variance.clamp(min=max(0.1 * float(variance.mean()), 1e-4)))
+
+    seen: set[torch.nn.Module] = set()
+    norms = [m for m in model.modules() if isinstance(m, _BatchNorm) and m.track_running_stats]
+    hooks = [norm.register_forward_pre_hook(measure) for norm in norms]
+    try:
+        if norms:
+            model(**copied(arguments))
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 def dynamic_axes(example: Any, other: Any) -> dict[str, dict[int, str]]:

@@ -36,8 +36,9 @@ def plain(names: set[str], n: int, length: int, count: int, size: int) -> dict[s
         "image_sizes": torch.full((n, 2), size),
         "decoder_input_ids": tokens(n, 5),
         "mm_token_type_ids": (torch.arange(count + length).repeat(n, 1) < count).long(),
+        "token_type_ids": (torch.arange(count + length).repeat(n, 1) < count).long(),
     }
-    if "flattened_patches" in names:
+    if "flattened_patches" in names or "input_ids" not in names:
         return {}
     return {**text(n, length, count), "pixel_values": image(n, size, size), **among(names, more)}
 

@@ -85,7 +85,7 @@ def check(name: str, opset: int, folder: str | None, exporter: str) -> dict[str,
         zoo = ENTRIES[name].build()
         model = zoo.model.eval()
         if zoo.telling:
-            compare.make_telling(model, zoo.calibrate or zoo.example)
+            compare.make_telling(model, zoo.calibrate or zoo.other)
         with torch.no_grad():
             expected = [flatten_outputs(model(**compare.copied(x))).leaves for x in (zoo.example, zoo.other)]
         if not expected[0]:
