@@ -9,7 +9,7 @@ import torch
 
 from entry import Zoo, add, entry, first_that_runs, image, mask, normal, tokens, waveform
 from image_forms import FORMS, padded_patches
-from small import shrink
+from small import made_small, shrink
 from small_vision import shrink_mixed, shrink_vision
 
 DETECTION = {
@@ -342,11 +342,7 @@ def series(kind: str) -> Zoo:
             "patch_stride": 4,
             "prediction_length": 4,
         }
-    model = (
-        made(kind, {"patchtst": "PatchTSTModel", "patchtsmixer": "PatchTSMixerModel"}.get(kind, "AutoModel"), **changes)
-        if not kind.startswith("patch")
-        else _series(kind, changes)
-    )
+    model = _series(kind, changes) if kind.startswith("patch") else made_computed(kind, "AutoModel", changes)
 
     def arguments(n: int) -> dict[str, Any]:
         if kind.startswith("patch"):
@@ -360,6 +356,14 @@ def series(kind: str) -> Zoo:
         }
 
     return Zoo(model, arguments(2), arguments(3))
+
+
+def made_computed(kind: str, auto: str, changes: dict[str, Any]) -> torch.nn.Module:
+    """Of a configuration that computes values from others."""
+    import transformers
+
+    config = made_small(type(transformers.AutoConfig.for_model(kind)), changes)
+    return getattr(transformers, auto).from_config(config)
 
 
 def _series(kind: str, changes: dict[str, Any]) -> torch.nn.Module:

@@ -1,4 +1,4 @@
-"""torchaudio: recognition, separation, synthesis, and its transforms."""
+"""torchaudio: recognition, separation, synthesis, and its transforms; language models that listen."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from entry import Zoo, add, entry, normal, tokens, waveform
+from small import made_small
 
 FAMILY = "torchaudio"
 
@@ -227,6 +228,46 @@ def _() -> Zoo:
         return {"x": normal(n, 36, 8), "lengths": torch.full((n,), 36)}
 
     return Zoo(Named(model, "transcribe"), arguments(2), arguments(3))
+
+
+# -- language models that listen --------------------------------------------------------------------
+
+AUDIO_TOKEN = 99
+LISTENING: dict[str, dict[str, Any]] = {
+    "voxtral": {"audio_config": {"intermediate_size": 128, "max_source_positions": 20}},
+    "qwen3_asr": {"audio_config": {"n_window_infer": 200, "downsample_hidden_size": 16}},
+    "granite_speech": {
+        "encoder_config": {"hidden_dim": 32, "context_size": 20, "max_pos_emb": 32, "conv_kernel_size": 5},
+        "has_lora_adapter": False,
+        "audio_token_index": AUDIO_TOKEN,
+    },
+}
+
+
+def listening(kind: str) -> Zoo:
+    """Audio, whose features take the places of its tokens."""
+    import transformers
+
+    changes = {"audio_token_id": AUDIO_TOKEN, **LISTENING[kind]}
+    config = made_small(type(transformers.AutoConfig.for_model(kind)), changes)
+    model = transformers.AutoModelForSpeechSeq2Seq.from_config(config).eval()
+
+    def arguments(n: int, frames: int, length: int) -> dict[str, Any]:
+        shape = (n, frames, 16) if kind == "granite_speech" else (n, 16, frames)
+        given: dict[str, Any] = {"input_features": normal(*shape)}
+        if kind == "qwen3_asr":
+            given["input_features_mask"] = torch.ones(n, frames, dtype=torch.long)
+        with torch.no_grad():
+            heard = model.get_audio_features(**given).pooler_output
+        places = torch.full((n, heard.numel() // (n * 32)), AUDIO_TOKEN)
+        return {**given, "input_ids": torch.cat([places, tokens(n, length)], 1)}
+
+    frames = {"voxtral": (40, 40), "qwen3_asr": (200, 300)}.get(kind, (64, 96))
+    return Zoo(model, arguments(2, frames[0], 6), arguments(3, frames[1], 9))
+
+
+for _kind in LISTENING:
+    add(f"{_kind} heard", "speech to text", lambda kind=_kind: listening(kind))
 
 
 TRANSFORMS: dict[str, dict[str, Any]] = {

@@ -161,3 +161,19 @@ def test_the_module_of_an_exported_program(decomposed):
     module = (program.run_decompositions() if decomposed else program).module()
     result = onnxport.export(module, (X,), opset_version=17)
     torch.testing.assert_close(result(X), model(X))
+
+
+class CallsCompiledWithOptions(nn.Module):
+    def forward(self, input, factor=1.0, double=False, mask=None):
+        return doubled(input * factor) * (2 if double else 1) + (0 if mask is None else mask)
+
+
+def test_compiled_functions_of_models_with_options():
+    """Arguments that are no tensors have no axes; those that are have theirs."""
+    axes = {"input": {0: "n"}, "mask": {0: "n"}}
+    kwargs = {"factor": 3.0, "double": True, "mask": torch.ones(X.shape[0], 1)}
+    result = onnxport.export(CallsCompiledWithOptions(), (X,), kwargs=kwargs, dynamic_axes=axes)
+    assert result.verify().ok
+    more = torch.randn(5, *X.shape[1:])
+    expected = doubled(more * 3.0) * 2 + torch.ones(5, 1)
+    torch.testing.assert_close(result(more, mask=torch.ones(5, 1)), expected)

@@ -79,13 +79,12 @@ def _through_export(
     arguments = flatten(model, args, kwargs)
     names = [*options.input_names[: len(arguments.names)], *arguments.names[len(options.input_names) :]]
     if shapes is None and options.dynamic_axes:
-        if arguments.names != arguments.parameters:
+        if not set(arguments.names) <= set(arguments.parameters):
             raise cause
         auto: Any = torch.export.Dim.AUTO  # type: ignore[attr-defined]
-        shapes = {
-            parameter: {axis % leaf.dim(): auto for axis in options.dynamic_axes.get(name, {})} or None
-            for parameter, name, leaf in zip(arguments.parameters, names, arguments.leaves)
-        }
+        shapes = dict.fromkeys(arguments.parameters)  # what is no tensor has none
+        for parameter, name, leaf in zip(arguments.names, names, arguments.leaves):
+            shapes[parameter] = {axis % leaf.dim(): auto for axis in options.dynamic_axes.get(name, {})} or None
     try:
         with _one_at_a_time:
             exported = torch.export.export(model, args, kwargs, dynamic_shapes=shapes, strict=False)
