@@ -5,6 +5,7 @@ import torch
 from tests.mutation.test_random_programs import Traced
 from tests.script.harness import check_script
 
+import onnxport
 from onnxport.errors import LoweringError
 
 
@@ -66,3 +67,25 @@ def test_scripted(function):
 
 def test_scripted_same_shape():
     check_script(same_shape, *ARGUMENTS)
+
+
+def strided_columns(x):
+    return x.t().as_strided((3, 2), (1, 4), 2), (x.permute(1, 0) * 2).as_strided((2, 3), (4, 1))
+
+
+@pytest.mark.parametrize("decomposed", [False, True])
+def test_as_strided_sees_memory_in_exported_programs(decomposed):
+    class Model(torch.nn.Module):
+        def forward(self, x):
+            return strided_columns(x)
+
+    x = torch.randn(6, 4)
+    program = torch.export.export(Model(), (x,))
+    result = onnxport.export(program.run_decompositions() if decomposed else program, (x,))
+    for actual, expected in zip(result(x), strided_columns(x)):
+        assert torch.equal(actual, expected)
+
+
+def test_as_strided_of_memory_that_isnt_known_is_refused():
+    with pytest.raises(LoweringError, match="isn't known how it lies in memory"):
+        onnxport.export(torch.jit.script(strided_columns), (torch.randn(6, 4),))

@@ -325,3 +325,36 @@ def chained_comparison_masks():
         return torch.randn(n, m), y
 
     return program(clean, inputs, (3, 4), (2, 7), axes={0: {0: "n", 1: "m"}, 1: {0: "n", 1: "m"}}, modes="trace script")
+
+
+@report(OFTEN)
+def a_bool_as_an_index():
+    def pick(x, flag, other):
+        y = x.clone()
+        y[flag] *= 2
+        y[other, :, 1:] = x.sum(0)[1:]
+        y[:, flag, 0] -= 1
+        return y, x[flag], x[..., other, 2], x[x.sum() > 0].sum(), x[flag, other], x[x.size(0) > 4]
+
+    def inputs(n, flag, other):
+        return torch.randn(n, 3), torch.tensor(flag), torch.tensor(other)
+
+    return program(
+        pick, inputs, (4, True, False), (5, False, False), (4, True, True), (6, False, True), axes={0: {0: "n"}},
+    )  # fmt: skip
+
+
+@report(OFTEN)
+def one_value_in_the_example_is_assigned_by_index():
+    def write(x, hit, rows, y):
+        x = x.clone()
+        x[hit] = x[hit] * 2  # one row in the example, more or none in others
+        x[rows] = y
+        x[..., rows % 3] = y[:, 0].repeat(1, x.size(0), 1)
+        x[1:2, rows] = y[:, 1]
+        return x
+
+    def inputs(hits, k):
+        return torch.randn(5, 3), torch.arange(5) < hits, torch.randperm(3)[:k], torch.randn(k, 3)
+
+    return program(write, inputs, (1, 1), (3, 2), (0, 3), axes={2: {0: "k"}, 3: {0: "k"}})

@@ -463,4 +463,9 @@ def _type_of(example: Any) -> str:
 def _tensor_type(example: Any) -> TensorType | None:
     if not isinstance(example, torch.Tensor):
         return None
-    return TensorType(example.dtype, tuple(s if isinstance(s, int) else None for s in example.shape))
+    strides = example.stride() if example.layout == torch.strided else None
+    return TensorType(example.dtype, _known(example.shape), None if strides is None else _known(strides))
+
+
+def _known(sizes: Sequence[Any]) -> tuple[int | None, ...]:
+    return tuple(s if isinstance(s, int) else None for s in sizes)

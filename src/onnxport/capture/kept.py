@@ -128,7 +128,7 @@ class Kept:
 
     def _getitem(self, tensor: torch.Tensor, index: Any) -> Any:
         self._look_at(index)
-        return tensor[index]
+        return instead(torch.Tensor.__getitem__)(tensor, index)
 
     def _setitem(self, tensor: torch.Tensor, index: Any, value: Any) -> None:
         self._look_at(index)

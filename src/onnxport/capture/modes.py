@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
 from ..errors import LoweringError
-from . import sparse
+from . import index_parts, sparse
 from .traced_sizes import arithmetic_watched, exact, is_number, is_size
 
 Function = Callable[..., Any]
@@ -237,10 +237,6 @@ _SYMBOLIC: Mapping[Function, Function] = {
 }
 
 
-def _fill(input: torch.Tensor, value: Any) -> torch.Tensor:
-    """`torch.fill` is recorded as a `full_like` that no schema fits."""
-    return input.clone().fill_(value)
-
 def _gradient(input: torch.Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> Any:
     """The tracer has no lists of numbers that may be floats: one axis after the other."""
     if not isinstance(spacing, (list, tuple)) or any(isinstance(s, torch.Tensor) for s in spacing):
@@ -251,11 +247,27 @@ def _gradient(input: torch.Tensor, *, spacing: Any = 1, dim: Any = None, edge_or
     return [torch.gradient(input, spacing=s, dim=a, edge_order=edge_order)[0] for s, a in zip(spacing, axes)]
 
 
+def _fill(input: torch.Tensor, value: Any) -> torch.Tensor:
+    """`torch.fill` is recorded as a `full_like` that no schema fits."""
+    return input.clone().fill_(value)
+
+
+def _get_item(tensor: torch.Tensor, index: Any) -> torch.Tensor:
+    if index_parts.has_flags(index):
+        tensor, index = index_parts.split(tensor, index)
+    return tensor[index]
+
 
 def _set_item(tensor: torch.Tensor, index: Any, value: Any) -> None:
     """`x[:n] = y` expands y to sizes that are numbers in the trace, unless it is written as a copy."""
-    if not isinstance(value, torch.Tensor) or not value.dim() or not is_basic(index):
+    if index_parts.has_flags(index):
+        tensor, index = index_parts.split(tensor, index)
+    if not isinstance(value, torch.Tensor) or not value.dim():
         tensor[index] = value
+        return
+    if not is_basic(index):
+        if not index_parts.put(tensor, index, value):
+            tensor[index] = value
         return
     target = tensor[index]
     extra = max(value.dim() - target.dim(), 0)  # leading axes of size 1 are left out
@@ -284,6 +296,15 @@ def _set_data(tensor: torch.Tensor, value: torch.Tensor) -> None:
     tensor.detach().copy_(value)
 
 
+def _in_python(function: Function) -> Function:
+    """`x.apply_(f)` calls Python for each element, which no graph can."""
+
+    def refuse(*_: Any) -> torch.Tensor:
+        raise LoweringError(f"{function.__name__} calls a Python function for each element; use operators of torch")
+
+    return refuse
+
+
 def _resize(tensor: torch.Tensor, *size: Any, **kwargs: Any) -> torch.Tensor:
     """`x.resize_()` changes what all names for x mean, which the tracer loses track of."""
     given = size[0] if len(size) == 1 and not isinstance(size[0], (int, torch.Tensor)) else size
@@ -298,15 +319,6 @@ def _resize(tensor: torch.Tensor, *size: Any, **kwargs: Any) -> torch.Tensor:
 
 def _resize_as(tensor: torch.Tensor, the_template: torch.Tensor, **_: Any) -> torch.Tensor:
     return _resize(tensor, *the_template.shape)
-
-
-def _in_python(function: Function) -> Function:
-    """`x.apply_(f)` calls Python for each element, which no graph can."""
-
-    def refuse(*_: Any) -> torch.Tensor:
-        raise LoweringError(f"{function.__name__} calls a Python function for each element; use operators of torch")
-
-    return refuse
 
 
 def _copied(tensor: torch.Tensor, memo: dict[int, Any]) -> torch.Tensor:
@@ -336,7 +348,6 @@ _INSTEAD: dict[Function, Function] = {
     **{f: _transposed(f) for f in (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)},
     **{function: _split(function) for function in (torch.split, torch.Tensor.split)},
     **{function: _symbolic(function, of_tensors) for function, of_tensors in _SYMBOLIC.items()},
-    **{f: _in_python(f) for f in (torch.Tensor.apply_, torch.Tensor.map_, torch.Tensor.map2_)},  # type: ignore[attr-defined]
     torch.fill: _fill,
     F.interpolate: _interpolate,
     torch.gradient: _gradient,
@@ -346,8 +357,11 @@ _INSTEAD: dict[Function, Function] = {
     torch.Tensor.data.__get__: torch.Tensor.detach,  # type: ignore[attr-defined]
     torch.Tensor.data.__set__: _set_data,  # type: ignore[attr-defined]
     torch.Tensor.__deepcopy__: _copied,
+    **{f: _in_python(f) for f in (torch.Tensor.apply_, torch.Tensor.map_, torch.Tensor.map2_)},  # type: ignore[attr-defined]
     torch.Tensor.resize_: _resize,
     torch.Tensor.resize_as_: _resize_as,
+    torch.resize_as_: _resize_as,
+    torch.Tensor.__getitem__: _get_item,
     torch.Tensor.__setitem__: _set_item,
     torch.Tensor.view: _view,
 }

@@ -199,6 +199,11 @@ def _in_memory_order(g: Builder, self: Tensor) -> Tensor:
     operand = g.origin.inputs[0] if g.origin is not None and g.origin.inputs else None
     recorded = getattr(operand, "tensor_type", None)
     if recorded is None or not recorded.strides or not recorded.sizes or None in [*recorded.strides, *recorded.sizes]:
+        if _may_be_reordered(self):
+            raise LoweringError(
+                "as_strided of a tensor of which isn't known how it lies in memory (transposed, or a piece of another); "
+                "index the tensor instead"
+            )
         return self
     lengths, strides = list(map(int, recorded.sizes)), list(map(int, recorded.strides))
     order = sorted(range(len(strides)), key=lambda axis: -strides[axis] if lengths[axis] != 1 else 0)
@@ -212,6 +217,18 @@ def _in_memory_order(g: Builder, self: Tensor) -> Tensor:
             )
         span *= lengths[axis]
     return self if order == sorted(order) else g.transpose(self, order)
+
+
+def _may_be_reordered(self: Tensor) -> bool:
+    """Whether a tensor may be a view that shows memory in another order, or an elementwise result of one."""
+    value = self.value
+    while value is not None and (node := value.producer()) is not None:
+        if node.op_type in ("Transpose", "Slice", "Split", "Gather", "Expand"):
+            return True
+        if node.op_type in ("MatMul", "Gemm", "Conv", "Concat", "Pad"):
+            return False
+        value = next(iter(node.inputs), None)
+    return False
 
 
 def _ones_in_place(order: list[int], lengths: list[int]) -> list[int]:
