@@ -177,5 +177,9 @@ def test_functions_that_only_torch_export_can_record_say_so_where_it_cannot():
     def function(q, k, v):
         return scored(q, k, v, lambda s, b, h, i, j: s + (q[b, h, i] * k[b, h, j]).sum())
 
+    given = tensors(2, 16)
+    torch.testing.assert_close(onnxport.export(function, given)(*given), function(*given), rtol=1e-4, atol=1e-5)
     with pytest.raises(onnxport.errors.OnnxExporterError, match=re.escape("more than elementwise operators")):
-        onnxport.export(function, tensors(2, 16))
+        onnxport.export(
+            lambda given: function(*given), (list(given),), input_names=["q"], dynamic_axes={"q": {2: "length"}}
+        )

@@ -10,6 +10,7 @@ from torch import nn
 
 import onnxport
 from onnxport import TrainingMode
+from onnxport.errors import LoweringError
 
 X = torch.randn(2, 3)
 
@@ -177,3 +178,9 @@ def test_compiled_functions_of_models_with_options():
     more = torch.randn(5, *X.shape[1:])
     expected = doubled(more * 3.0) * 2 + torch.ones(5, 1)
     torch.testing.assert_close(result(more, mask=torch.ones(5, 1)), expected)
+
+
+def test_weights_that_are_no_parameters_are_told_at_the_first_operator():
+    holder = [torch.nn.Linear(4, 3)]
+    with pytest.raises(LoweringError, match="requires grad and is none of its parameters"):
+        onnxport.export(lambda x: holder[0].weight * 2 + x, (torch.randn(4),))

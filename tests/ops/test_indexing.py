@@ -193,3 +193,21 @@ SCRIPTED = [
 @cases(SCRIPTED, frontends=("script", "trace"))
 def test_scripted(case, frontend, opset):
     check(case, frontend, opset)
+
+
+def masked_by_a_number(x):
+    y = x * 1
+    y[x.sum() > 0] = 1
+    y[x.sum() < -100] = x[0]
+    z = x * 1
+    z[:, x.sum() > 0] = 7
+    return y, z, x[x.sum() > 0], x[x.sum() < -100]
+
+
+@cases(
+    [case("masked", masked_by_a_number, f32(3, 4, low=0.1), dynamic={0: "n"}, others=[(-torch.rand(5, 4),)])],
+    opsets=(9, LATEST),
+    frontends=("trace", "script"),
+)
+def test_masks_without_dimensions(case, frontend, opset):
+    check(case, frontend, opset)

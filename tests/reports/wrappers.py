@@ -269,3 +269,13 @@ def angles_by_renormalised_weights():
             return cosine, (cosine.acos() * 4 / 3.14159265).floor()
 
     return program(Sphere(), rows(4), (2,), (3,), axes=BATCH, modes="trace exported", atol=1e-4)
+
+
+@report(OFTEN)
+def vmap_along_other_axes():
+    def spread(x, y):
+        outer = torch.vmap(lambda a, c: torch.outer(a, c), in_dims=(1, None), out_dims=1)(x, y)
+        pairs = torch.vmap(lambda a: a.reshape(2, 2) + a.sum(), in_dims=1)(x)
+        return outer, pairs, torch.func.vmap(torch.dot)(x.t(), x.t())
+
+    return program(spread, lambda n: (torch.randn(4, n), torch.randn(3)), (2,), (5,), (1,), axes={0: {1: "n"}})

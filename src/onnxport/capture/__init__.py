@@ -74,7 +74,8 @@ def _through_export(
     from .inputs import flatten
 
     if not isinstance(model, torch.nn.Module):
-        raise cause
+        model, function = torch.nn.Module(), model
+        model.forward = function
     shapes = options.dynamic_shapes
     arguments = flatten(model, args, kwargs)
     names = [*options.input_names[: len(arguments.names)], *arguments.names[len(options.input_names) :]]

@@ -31,9 +31,9 @@ class Caught:
         self.places[self._place()] = None
         if self._state is not None and torch._C._get_tracing_state() is None:
             torch._C._set_tracing_state(self._state)  # type: ignore[attr-defined]
-            *_, last = self._state.graph().nodes()
-            if not last.outputsSize():
-                last.destroy()
+            for last in list(self._state.graph().nodes())[-1:]:
+                if not last.outputsSize():
+                    last.destroy()
 
 
 class Failing(TorchFunctionMode):

@@ -8,16 +8,20 @@ first is true has lost none but those. Most models do; for all others nothing is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+import contextlib
+from collections.abc import Callable, Iterator, Set
 from types import EllipsisType, NoneType
 from typing import Any
+from unittest import mock
 
 import torch
+import torch._functorch.vmap as functorch
 import torch.nn.functional as F
 
 from ..program import Program
 from .conditions import TAKES_NUMBERS, Conditions
-from .modes import has_tensors, instead, is_basic, stacks
+from .modes import TracingMode, has_tensors, instead, is_basic, stacks
+from .shared import shared
 
 Function = Callable[..., Any]
 
@@ -175,7 +179,9 @@ class Kept:
         def watch(*args: Any, **kwargs: Any) -> Any:
             rest = [*args[tensors:], *(v for k, v in kwargs.items() if k not in _TENSORS)]
             rest += [x for given in rest if isinstance(given, lists) for x in given]
-            if function is F.interpolate and isinstance(scale := (*args[2:3], kwargs.get("scale_factor"))[0], (list, tuple)):
+            if function is F.interpolate and isinstance(
+                scale := (*args[2:3], kwargs.get("scale_factor"))[0], (list, tuple)
+            ):
                 rest += scale  # read as numbers, unlike sizes
             for read in (x for x in rest if isinstance(x, torch.Tensor)):
                 if read.dim() or not torch._C._get_tracing_state():
@@ -191,6 +197,22 @@ class Kept:
         if self.doubtful or not called <= _KEEPING:
             return False
         return all(map(_is_plain, {node.op.partition(".")[0] for node in program.block.walk()}))
+
+
+@shared
+@contextlib.contextmanager
+def vmap_noticed() -> Iterator[None]:
+    """Let the modes that are on know of `torch.vmap`, inside of which operators read sizes in C++."""
+    begin = functorch._vmap_increment_nesting  # type: ignore[attr-defined]
+
+    def note(*args: Any) -> Any:
+        for mode in torch.overrides._get_current_function_mode_stack():  # type: ignore[no-untyped-call]
+            if isinstance(mode, TracingMode):
+                mode.called.add(torch.vmap)
+        return begin(*args)
+
+    with mock.patch.object(functorch, "_vmap_increment_nesting", note):
+        yield
 
 
 def _is_plain(kind: str) -> bool:

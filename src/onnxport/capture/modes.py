@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
 from ..errors import LoweringError
-from . import index_parts, sparse
+from . import hidden_views, index_parts, sparse
 from .traced_sizes import arithmetic_watched, exact, is_number, is_size
 
 Function = Callable[..., Any]
@@ -343,6 +343,7 @@ _OF_SIZES = arithmetic_watched()
 _INSTEAD: dict[Function, Function] = {
     **_OF_SIZES,
     **sparse.INSTEAD,
+    **hidden_views.INSTEAD,
     **{in_place: _out_of_place(in_place, _OF_SIZES[other]) for in_place, other in _OUT_OF_PLACE.items()},
     **{function: _listed(function, count, names) for function, (count, names) in _LISTS.items()},
     **{f: _transposed(f) for f in (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)},

@@ -26,7 +26,7 @@ from .function_outputs import outputs_in_order
 from .graph import GraphReader, tensor_constants
 from .hashes import Hashes, are_alike, noting_hashes
 from .inputs import flatten, flatten_outputs
-from .kept import Kept
+from .kept import Kept, vmap_noticed
 from .modes import TracingMode
 from .parts import Parts
 from .pitfalls import Pitfalls, place_of_call
@@ -137,6 +137,7 @@ def _recorded(
         noting(calls),
         _quiet(),
         number_functions(),
+        vmap_noticed(),
         composed_called(),
         padded_with_zeros(),
         noting_hashes(hashes, place_of_call),

@@ -7,7 +7,6 @@ rounded, or read, it is computed anew.
 
 from __future__ import annotations
 
-import builtins
 import contextlib
 import functools
 import math
@@ -18,6 +17,7 @@ from unittest import mock
 
 import torch
 
+from . import changed_builtins
 from .graph import INNER, inputs_of
 from .shared import shared
 
@@ -140,18 +140,20 @@ def number_functions() -> Iterator[None]:
     added = [name for name in methods if not hasattr(torch.Tensor, name)]
     for name in added:
         setattr(torch.Tensor, name, methods[name])
-    plain = builtins.min, builtins.max, builtins.isinstance
-    changed: Any = builtins
-    changed.min, changed.max = _extremum(min, torch.minimum), _extremum(max, torch.maximum)
-    changed.isinstance = _instance(isinstance)
+    plain = isinstance
+    functions = {
+        "min": _extremum(min, torch.minimum),
+        "max": _extremum(max, torch.maximum),
+        "isinstance": _instance(isinstance),
+    }
     try:
         with (
             mock.patch.object(torch, "_check_with", _checked(torch._check_with)),
-            mock.patch.object(torch, "is_tensor", lambda obj: plain[2](obj, torch.Tensor) and not _seems_int(obj)),
+            mock.patch.object(torch, "is_tensor", lambda obj: plain(obj, torch.Tensor) and not _seems_int(obj)),
+            changed_builtins.changed(functions),
         ):
             yield
     finally:
-        changed.min, changed.max, changed.isinstance = plain
         for name in added:
             delattr(torch.Tensor, name)
 

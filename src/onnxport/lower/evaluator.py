@@ -287,17 +287,30 @@ class Evaluator:
         bound = []
         for result, spec in zip(results, schema.returns):
             position = next((i for i, a in enumerate(schema.arguments) if a.alias and a.alias == spec.alias), None)
+            if schema.name in views.UNANNOTATED:
+                position = 0
             base = held[position] if position is not None else None
-            if spec.alias and isinstance(base, Ref) and position is not None:
+            if isinstance(base, Ref) and position is not None:
                 bound.append(self._view(node, lower, base, arguments, position, result))
             elif isinstance(result, Tensor) and schema.name in views.RETURNS_ARGUMENT and result is arguments[0]:
                 bound.append(held[0])
             else:
                 fresh = self.hold(result)
+                if views.may_share_listed(schema.name, arguments):
+                    self._may_share(fresh, held)
                 if isinstance(fresh, Ref):
                     fresh.ordered = views.keeps_order(schema.name, held)
                 bound.append(fresh)
         return bound
+
+    def _may_share(self, fresh: Any, held: list[Any]) -> None:
+        """Results of an op may be views of tensors in the lists that it is given."""
+        given = [x for cell in held if isinstance(cell, Cell) and isinstance(cell.content, list) for x in cell.content]
+        results = fresh.content if isinstance(fresh, Cell) and isinstance(fresh.content, list) else [fresh]
+        for result in results:
+            for base in given:
+                if isinstance(result, Ref) and isinstance(base, Ref):
+                    result.rival(base)
 
     def _view(
         self, node: Node, lower: registry.Lowering, base: Ref, arguments: list[Any], position: int, result: Any

@@ -31,6 +31,7 @@ _LINEAR: dict[str, tuple[int, ...] | None] = {
     **dict.fromkeys(["Unsqueeze", "Split", "Flatten", "Identity", "ReduceSum", "ReduceMean", "CumSum", "Neg"], (0,)),
     **dict.fromkeys(["Trilu", "Compress", "DepthToSpace", "SpaceToDepth", "AveragePool", "GlobalAveragePool"], (0,)),
     "Concat": None,
+    "Scatter": (0, 2),
     "ScatterElements": (0, 2),
     "ScatterND": (0, 2),
     "Pad": (0, 2),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 
 from .. import dims as sizes
@@ -26,7 +27,16 @@ _INVERSES: dict[str, Inverse] = {}
 
 # Ops that return the argument itself where they have nothing to do, with no alias annotation to say so.
 RETURNS_ARGUMENT = frozenset(
-    {"aten::dropout", "aten::feature_dropout", "aten::alpha_dropout", "aten::type_as", "aten::dropout_"}
+    f"aten::{name}"
+    for name in (
+        "dropout",
+        "feature_dropout",
+        "alpha_dropout",
+        "type_as",
+        "dropout_",
+        "conj_physical",
+        "feature_alpha_dropout",
+    )
 )
 # Annotated as views, but copies unless there is nothing to do.
 COPIES_UNLESS_SAME = frozenset(
@@ -34,6 +44,9 @@ COPIES_UNLESS_SAME = frozenset(
 )
 # Annotated as views, but copies where the memory can't be viewed that way.
 COPIES_UNLESS_VIEWABLE = frozenset({"aten::reshape", "aten::flatten", "aten::reshape_as"})
+_COPIES_UNLESS_CONTIGUOUS = frozenset({"aten::contiguous", "aten::ravel"})
+# Views of their first argument, though their schemas don't say so.
+UNANNOTATED = frozenset({"aten::atleast_1d", "aten::atleast_2d", "aten::atleast_3d"})
 # Views that are the argument itself where there is nothing to do; any other is a tensor of its own, with its own sizes.
 RETURNS_ITSELF = COPIES_UNLESS_SAME | {
     f"aten::{name}" for name in ("flatten", "atleast_1d", "atleast_2d", "atleast_3d", "positive", "real", "conj")
@@ -76,28 +89,56 @@ def shares(name: str, node: Node, base: Ref, position: int, same: bool) -> bool 
 
     A trace has recorded the strides; otherwise what is known is where elements lie in order.
     """
-    if name in COPIES_UNLESS_SAME and name != "aten::contiguous":
+    layout = _layout(node)
+    if name in ("aten::resolve_conj", "aten::resolve_neg") and same:  # of what a conjugate shows, they are copies
+        negated = base.tensor.is_complex if name == "aten::resolve_conj" else "aten::imag" in base.steps
+        return not (negated and sum(step in _CONJUGATE for step in base.steps) % 2)
+    if name in COPIES_UNLESS_SAME and name != "aten::contiguous" and not (same and layout):
         return same
-    if name not in COPIES_UNLESS_VIEWABLE and name != "aten::contiguous":
+    if layout is None and name not in COPIES_UNLESS_VIEWABLE and name not in _COPIES_UNLESS_CONTIGUOUS:
         return True
-    if name != "aten::contiguous" and same:
+    if layout is None and name not in _COPIES_UNLESS_CONTIGUOUS and same:
         return True
     given, made = node.inputs[position], node.outputs[0].tensor_type
     recorded = given.tensor_type if isinstance(given, Value) else None
     if recorded is None or made is None or None in (recorded.sizes, recorded.strides, made.sizes):
-        return True if is_ordered(base) else None
+        return True if is_ordered(base) and layout in _ORDERED else None
     sizes, strides, target = recorded.sizes, recorded.strides, made.sizes
     assert sizes is not None and strides is not None and target is not None
     if None in sizes or None in strides or None in target:
-        return True if is_ordered(base) else None
+        return True if is_ordered(base) and layout in _ORDERED else None
     like = torch.empty_strided(sizes, strides, device="meta")  # type: ignore[arg-type]
-    if name == "aten::contiguous":
-        return like.is_contiguous()
+    if name in COPIES_UNLESS_SAME and name != "aten::contiguous":  # only what lies otherwise is copied
+        return None if made.strides is None else list(made.strides) == list(strides)
+    if name in _COPIES_UNLESS_CONTIGUOUS:
+        return like.is_contiguous(memory_format=layout or torch.contiguous_format)
     try:
         like.view(target)  # type: ignore[arg-type]
     except RuntimeError:
         return False
     return True
+
+
+_ORDERED = (None, torch.contiguous_format)
+_LAYOUTS = {0: torch.contiguous_format, 2: torch.channels_last, 3: torch.channels_last_3d}  # 1 is as it was
+
+
+def _layout(node: Node) -> torch.memory_format | None:
+    """The layout in memory that an op is asked for, if it is."""
+    if node.schema is None or not node.schema.arguments or node.schema.arguments[-1].name != "memory_format":
+        return None
+    given = node.inputs[-1] if len(node.inputs) == len(node.schema.arguments) else None
+    return _LAYOUTS.get(given) if given.__class__ is int else None  # type: ignore[arg-type]
+
+
+def may_share_listed(name: str, arguments: list[Any]) -> bool:
+    """Whether an op may give (a view of) the only tensor of the list that it is given."""
+    if name == "aten::cartesian_prod":
+        return len(arguments[0]) == 1
+    if name != "aten::einsum" or len(arguments[1]) != 1:
+        return False
+    before, arrow, after = arguments[0].partition("->")  # without an arrow it is another order at most
+    return not arrow or set(filter(str.isalpha, before)) == set(filter(str.isalpha, after))
 
 
 def element(name: str, arguments: list[Any], index: Size) -> tuple[str, list[Any]] | None:
@@ -115,8 +156,15 @@ def step(
 ) -> Step:
     """The step that a view op takes from its `position`-th argument to its (`output`-th) result."""
 
+    origin = g.origin
+
     def forward(base: Tensor) -> Tensor:
-        result = lower(g, *arguments[:position], base, *arguments[position + 1 :])
+        before = g.origin
+        g.origin = origin if name == "aten::as_strided" else before  # the node knows how its argument lies in memory
+        try:
+            result = lower(g, *arguments[:position], base, *arguments[position + 1 :])
+        finally:
+            g.origin = before
         view = result if output is None else result[output]
         assert isinstance(view, Tensor)
         return view
@@ -129,9 +177,25 @@ def step(
             return join(g, *(inverse(a, b) for a, b in zip(both(g, base), both(g, new))))
         if special is not None:
             return special(g, base, new, *rest) if output is None else special(g, base, new, output, *rest)
+        if _overlaps(name, rest):
+            raise LoweringError("writes to a view whose elements share places (overlapping windows); clone() it first")
         return by_position(g, base, new, forward, name)
 
     return Step(name, forward, inverse, all(map(_is_static, rest)))
+
+
+def _overlaps(name: str, rest: list[Any]) -> bool:
+    """Whether several elements of a view may lie in one place."""
+    if name == "aten::unfold":
+        return sizes.known_le(rest[1], rest[2]) is not True
+    if name != "aten::as_strided":
+        return False
+    if not _is_static(rest[:2]):
+        return True
+    places = np.zeros(1, np.int64)
+    for length, stride in zip(*rest[:2]):
+        places = np.add.outer(places, np.arange(length) * stride)
+    return len(np.unique(places)) < places.size
 
 
 def _is_static(argument: Any) -> bool:
@@ -251,7 +315,8 @@ def _slice_back(
 
 
 @_inverse("aten::narrow")
-def _narrow_back(g: Builder, base: Tensor, new: Tensor, dim: int, start: Size, length: Size) -> Tensor:
+def _narrow_back(g: Builder, base: Tensor, new: Tensor, dim: int, start: Any, length: Size) -> Tensor:
+    start = g.int_of(start) if isinstance(start, Tensor) else start
     end = start + length
     return write_slice(g, base, new, dim % base.rank, start, None if end == 0 else end)
 

@@ -94,9 +94,11 @@ def angle(g: Builder, self: Tensor) -> Tensor:
 
 
 @complex_lowering("aten::to.dtype", "aten::to.other", "aten::to.dtype_layout", "aten::_to_copy", "aten::type_as")
-def to(g: Builder, self: Any, like: Any = None, *_: Any) -> Tensor:
+def to(g: Builder, self: Any, like: Any = None, *rest: Any) -> Tensor:
     """to.dtype(Tensor(a) self, ScalarType dtype, ...) -> Tensor(a)"""
     target = self.dtype if like is None else like.dtype if isinstance(like, Tensor) else from_scalar_type(like)
+    if target == self.dtype and not (len(rest) > 1 and rest[-2]):  # copy=True
+        return self  # type: ignore[no-any-return]
     if target.is_complex:
         return join(g, *[g.cast(x, real_of(target)) for x in both(g, self)])
     return g.cast(both(g, self)[0], target)  # the imaginary part is dropped, as PyTorch does

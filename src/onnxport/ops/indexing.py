@@ -87,10 +87,22 @@ def find_places(g: Builder, x: Tensor, indices: Indices) -> Places:
     return Places(axes, positions, shape, [i for i in range(x.rank) if i not in axes])
 
 
+def with_axes(g: Builder, x: Tensor, indices: Indices) -> tuple[Tensor, list[Tensor | None], list[int]]:
+    """A mask without dimensions stands for an axis of its own, of one element: with these axes, and where they are."""
+    made: list[Tensor | None] = []
+    added: list[int] = []
+    axis = 0
+    for index in indices:
+        if index is not None and index.rank == 0 and index.dtype in MASKS:
+            x, index = g.unsqueeze(x, [axis]), g.reshape(index, [1])
+            added.append(axis)
+        made.append(index)
+        axis += index.rank if index is not None and index.dtype in MASKS else 1
+    return x, made, added
+
+
 def mask_positions(g: Builder, mask: Tensor) -> list[Tensor]:
     """Where a mask holds: one vector of positions for each of its axes."""
-    if mask.rank == 0:
-        raise LoweringError("a mask without dimensions is no index here; unsqueeze it and what it indexes")
     if mask.is_constant and mask.data is not None:
         return [g.const(where, torch.int64) for where in np.nonzero(mask.data)]
     found = g.nonzero(mask)
@@ -111,6 +123,7 @@ def stacked(g: Builder, places: Places) -> Tensor:
 @lowering("aten::index.Tensor", "aten::index.Tensor_hacked_twin", "aten::_unsafe_index")
 def index(g: Builder, self: Tensor, indices: Indices) -> Tensor:
     """index.Tensor(Tensor self, Tensor?[] indices) -> Tensor"""
+    self, indices, _ = with_axes(g, self, indices)
     mask = single_mask(indices)
     if mask is not None and not mask[1].is_constant:
         return select_where(g, self, *mask)
@@ -188,6 +201,9 @@ def index_put(
 ) -> Tensor:
     """index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor"""
     values = g.cast(values, self.dtype)
+    wider, made, added = with_axes(g, self, indices)
+    if added:
+        return g.squeeze(index_put(g, wider, made, values, accumulate), added)
     if all(i is None for i in indices):
         return g.add(self, values) if accumulate else g.expand(values, self.shape)
     mask = single_mask(indices)

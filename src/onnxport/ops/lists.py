@@ -155,7 +155,8 @@ def unpack(ev: Evaluator, node: Node) -> None:
     held = content(arguments[0])
     count = len(node.outputs)
     if isinstance(held, Sequence):  # of a trace, as many as the example has: whether that hangs on a size was checked
-        return ev.bind(node, [ev.hold(listing.get(ev.g, held, i)) for i in range(count)])
+        view = arguments[0].views if isinstance(arguments[0], Cell) else None
+        return ev.bind(node, [view(i) if view else element(ev, held, i, (arguments[0], i)) for i in range(count)])
     if len(held) != count:
         raise LoweringError(f"{len(held)} elements are unpacked into {count} names; make their numbers agree")
     ev.bind(node, list(held))
