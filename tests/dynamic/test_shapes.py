@@ -51,6 +51,9 @@ RESHAPES = [
     program("movedim", lambda x: x.movedim(0, -1), f("b", "s", 3), b=2, s=4, out="s, 3, b"),
     program("as_vectors", lambda x: x.reshape(-1, x.shape[-1]).norm(dim=-1).reshape(x.shape[:-1]), f("b", "s", "c"), b=2, s=3, c=4, out="b, s"),
     program("numel", lambda x: x.sum() / x.numel(), f("b", "s"), b=2, s=3, out=""),
+    program(
+        "numel of functions", lambda x: x.reshape(torch.numel(x)) / x.nelement(), f("b", "s"), b=2, s=3, out="b*s"
+    ),
     program("empty_batch", lambda x: F.relu(x).flatten(1), f("b", 2, 3), b=0, out="b, 6", others=[at(b=1), at(b=2), at(b=5)]),
 ]  # fmt: skip
 

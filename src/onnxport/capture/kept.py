@@ -41,7 +41,7 @@ _NAMES = frozenset({
     "log10", "log1p", "log2", "log_softmax", "logical_and", "logical_not", "logical_or", "logsigmoid", "logsumexp",
     "lstm", "lt", "masked_fill", "matmul", "max", "max_pool1d", "max_pool2d", "max_pool3d", "maximum", "mean", "meshgrid", "min",
     "minimum", "mish", "mm", "movedim", "mul", "multi_head_attention_forward", "mv", "nan_to_num", "narrow", "ne",
-    "neg", "new_full", "new_ones", "new_zeros", "norm", "normalize", "one_hot", "ones", "ones_like", "outer", "pad",
+    "neg", "nelement", "new_full", "new_ones", "new_zeros", "norm", "normalize", "numel", "one_hot", "ones", "ones_like", "outer", "pad",
     "permute", "pixel_shuffle", "pow", "prelu", "prod", "reciprocal", "relu", "relu6", "remainder", "repeat", "reshape",
     "reshape_as", "rms_norm", "rnn_relu", "rnn_tanh", "rot90", "round", "rsqrt", "rsub", "scaled_dot_product_attention",
     "scatter", "select", "selu", "sigmoid", "sign", "silu", "sin", "sinh", "softmax", "softplus", "sort", "split",

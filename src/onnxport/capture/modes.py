@@ -350,6 +350,7 @@ _INSTEAD: dict[Function, Function] = {
     **{function: _split(function) for function in (torch.split, torch.Tensor.split)},
     **{function: _symbolic(function, of_tensors) for function, of_tensors in _SYMBOLIC.items()},
     torch.fill: _fill,
+    **dict.fromkeys((torch.numel, torch.Tensor.nelement), torch.Tensor.numel),  # these give numbers in a trace, too
     F.interpolate: _interpolate,
     torch.gradient: _gradient,
     torch.tensor: _tensor_of(torch.tensor),
