@@ -3,7 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.harness import LATEST, c64, case, cases, compare, export_checked, f32, operators
+from tests.harness import LATEST, c64, case, cases, check, compare, export_checked, f32, operators
 from torch import nn
 
 INDICES = torch.tensor([[0, 1], [2, 1]])
@@ -64,3 +64,16 @@ def test_batch_norm_in_training_gives_new_statistics(opset):
     assert "ReduceMean" in operators(proto)
     expected = nn.BatchNorm1d(3).train()(example)
     compare(proto, lambda x: expected, ["x"], (example,))
+
+
+PRIMS = torch.ops.prims
+OF_PRIMS = [
+    case("shapes", lambda x: (PRIMS.collapse(x, 0, 1), PRIMS.split_dim(x, 2, 2), PRIMS.transpose(x, [2, 0, 1]), PRIMS.squeeze(x[None], [0])), f32(2, 3, 4), dynamic={0: "b"}, others=[(torch.rand(5, 3, 4),)]),
+    case("reductions", lambda x: (PRIMS.sum(x, [0, 2]), PRIMS.var(x, [1], 1.0), PRIMS.view_of(x) * 2), f32(2, 3, 4), dynamic={1: "n"}, others=[(torch.rand(2, 5, 4),)]),
+    case("scalar", lambda x: PRIMS.collapse(x, 0, 0), f32()),
+]  # fmt: skip
+
+
+@cases(OF_PRIMS, opsets=(9, LATEST))
+def test_prims(case, frontend, opset):
+    check(case, frontend, opset)
