@@ -136,3 +136,14 @@ def test_pieces_of_unknown_number():
 
     with pytest.raises(LoweringError, match="shares its memory"):
         onnxport.export(program, (torch.randn(4, 4), torch.tensor(2)), None)
+
+
+def test_all_axes_reversed():
+    def program(a):
+        b = a * 1
+        b.T[0] = 5
+        b.T.mul_(torch.arange(3.0))
+        return b, b[:, None].T
+
+    with pytest.warns(UserWarning, match="T"):  # of PyTorch, on more than two axes
+        check(case("reversed", program, f32(3, 3, 3)))

@@ -243,7 +243,12 @@ def _swap_back(g: Builder, base: Tensor, new: Tensor, a: int, b: int) -> Tensor:
     return g.swap(new, a % base.rank, b % base.rank) if base.rank else new
 
 
-@_inverse("aten::t", "aten::numpy_T", "aten::mT")
+@_inverse("aten::numpy_T")
+def _reverse_back(g: Builder, base: Tensor, new: Tensor) -> Tensor:
+    return g.transpose(new, list(reversed(range(base.rank))))
+
+
+@_inverse("aten::t", "aten::mT")
 def _transpose_back(g: Builder, base: Tensor, new: Tensor) -> Tensor:
     return g.swap(new, base.rank - 2, base.rank - 1) if base.rank >= 2 else new
 
