@@ -147,3 +147,14 @@ def test_all_axes_reversed():
 
     with pytest.warns(UserWarning, match="T"):  # of PyTorch, on more than two axes
         check(case("reversed", program, f32(3, 3, 3)))
+
+
+def test_nothing_is_written_to_no_elements():
+    def program(a):
+        b = a * 1
+        c = b.narrow(1, 0, 0)
+        c.add_(1).mul_(2)
+        b.narrow(1, -2, 2).add_(1)
+        return b, c
+
+    check(case("none", program, f32(3, 3)))

@@ -323,7 +323,7 @@ def _slice_back(
 def _narrow_back(g: Builder, base: Tensor, new: Tensor, dim: int, start: Any, length: Size) -> Tensor:
     start = g.int_of(start) if isinstance(start, Tensor) else start
     end = start + length
-    return write_slice(g, base, new, dim % base.rank, start, None if end == 0 else end)
+    return write_slice(g, base, new, dim % base.rank, start, None if end == 0 != length else end)
 
 
 @_inverse("aten::unbind[]")
