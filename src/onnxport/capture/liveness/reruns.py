@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from typing import Any, TypeVar
 
 import torch
@@ -22,6 +21,7 @@ _LOG = logging.getLogger("onnxport")
 
 Sizes = Mapping[str, int]
 T = TypeVar("T")
+_KEPT = 4  # results of runs
 
 
 class Reruns:
@@ -47,9 +47,15 @@ class Reruns:
         self._arguments = flatten(model, args, kwargs)
         self._weights = list(named_weights(model).values()) if isinstance(model, torch.nn.Module) else []
         self._lengths = False  # whether ints that are the size of an axis in the example follow it
+        self._failures: dict[Any, Exception] = {}  # by values and sizes
+        self._ran: dict[Any, tuple[list[torch.Tensor], bool]] = {}  # results of the last runs; what the model caught
 
     def trace(self, sizes: Sizes, values: Other | None = None) -> Recording | Exception:
         """The recording of a run; one for each choice of sizes, and of other values (see `values`)."""
+        if values is None and self._failures:  # a model that is choosy: a run tells in a fraction of the time
+            outputs = self.run(sizes)
+            if isinstance(outputs, Exception):
+                return outputs
 
         def resize(leaves: list[torch.Tensor]) -> list[torch.Tensor]:
             resized = self._resized(leaves, sizes)
@@ -58,31 +64,54 @@ class Reruns:
         key = (values, *sorted(sizes.items()))
         if key not in self._traces:
             self._traces[key] = self._following(
-                lambda: _tried(lambda: record(self.model, self.args, self.kwargs, resize), sizes)
+                lambda: _tried(lambda: record(self.model, self.args, self.kwargs, resize), sizes), key
             )
         return self._traces[key]
 
-    def _following(self, attempt: Callable[[], T | Exception]) -> T | Exception:
-        """The attempt; with lengths that follow the sizes, if the model wants it so: then in all further runs."""
-        result = attempt()
-        if isinstance(result, Exception) and not self._lengths:
-            self._lengths = True
-            again = attempt()
-            if not isinstance(again, Exception):
-                return again
-            self._lengths = False
+    def _following(self, attempt: Callable[[], T | Exception], key: Any) -> T | Exception:
+        """The attempt at sizes and values; with lengths that follow the sizes, if the model wants it so: then in all further
+        runs."""
+        result: T | Exception = self._failures[key] if key in self._failures else attempt()
+        if isinstance(result, Exception) and key not in self._failures:
+            if not self._lengths and self._may_follow():
+                self._lengths = True
+                again = attempt()
+                if not isinstance(again, Exception):
+                    self._failures.clear()
+                    self._ran.clear()
+                    return again
+                self._lengths = False
+            self._failures[key] = result
         return result
+
+    def _may_follow(self) -> bool:
+        """Whether there are ints in the arguments that are sizes of dynamic axes."""
+        leaves = self._arguments.leaves
+        found = {leaf.shape[axis] for leaf, axes in zip(leaves, self.axes) for axis in axes}
+        return any(_is_lengths(leaf) and int(leaf.max()) in found for leaf in leaves)
 
     def run(self, sizes: Sizes, failing: Failing | None = None) -> list[torch.Tensor] | Exception:
         """What the model gives, in a fraction of the time of a trace; `failing` is told of functions that raise."""
         arguments = self._arguments
+        noticed = Failing()
 
         def call() -> list[torch.Tensor]:
-            with torch.no_grad(), compiling_nothing(self.model), unchanged(self.model), failing or nullcontext():
+            with torch.no_grad(), compiling_nothing(self.model), unchanged(self.model), noticed:
                 positional, named = arguments.rebuild(tuple(copies(self._resized(arguments.leaves, sizes))))
                 return flatten_outputs(self.model(*positional, **named)).leaves
 
-        return self._following(lambda: _tried(call, sizes))
+        key = (None, *sorted(sizes.items()))
+        if key not in self._ran:
+            outputs = self._following(lambda: _tried(call, sizes), key)
+            if isinstance(outputs, Exception):
+                return outputs
+            if len(self._ran) == _KEPT:
+                del self._ran[next(iter(self._ran))]
+            self._ran[key] = outputs, noticed.failed
+        outputs, failed = self._ran[key]
+        if failing is not None:
+            failing.failed = failed
+        return outputs
 
     def replay(self, graph: Any, sizes: Sizes) -> list[torch.Tensor] | Exception:
         """What the graph of a recording gives on the tensors of such a run."""
@@ -180,6 +209,10 @@ def _made(shape: list[int], like: torch.Tensor) -> torch.Tensor:
 
 def _grown(tensor: torch.Tensor, grown: Mapping[int, int]) -> torch.Tensor:
     """Lengths, of which the largest is the size of an axis, as much longer as that is."""
-    if tensor.dim() > 1 or tensor.dtype not in (torch.int64, torch.int32) or not tensor.numel():
+    if not _is_lengths(tensor):
         return tensor
     return (tensor + grown.get(int(tensor.max()), 0)).clamp(min=0 if int(tensor.min()) < 1 else 1)
+
+
+def _is_lengths(tensor: torch.Tensor) -> bool:
+    return tensor.dim() < 2 and tensor.dtype in (torch.int64, torch.int32) and tensor.numel() > 0
