@@ -126,7 +126,7 @@ def bind(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
         try:
             partial = signature.bind_partial(*args, **kwargs)  # raises what None can't mend
         except TypeError as cause:
-            hint = "; named arguments are those of kwargs, or a dict at the end of args: put {} after one that is positional"
+            hint = "; named arguments are those of kwargs, or a dict at the end of args: if that is positional, put {} after it"
             raise TypeError(f"args don't fit forward{signature}: {cause}{hint if kwargs else ''}") from None
         for name, parameter in signature.parameters.items():
             required = parameter.default is parameter.empty

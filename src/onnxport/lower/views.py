@@ -208,7 +208,7 @@ def by_position(g: Builder, base: Tensor, new: Tensor, forward: Callable[[Tensor
     """Scatter `new` to where the view's elements lie in the base."""
     if name in ("aten::expand", "aten::expand_as", "aten::broadcast_to") and base.dims != new.dims:
         raise LoweringError("writes to an expanded tensor: several elements share one place; clone() it first")
-    if base.is_complex or new.is_complex:
+    if base.is_complex != new.is_complex:
         raise LoweringError(f"writes through a view of complex numbers ({name}); clone() the view first")
     count = base.numel
     positions = forward(g.reshape(g.range(0, count), base.shape))
