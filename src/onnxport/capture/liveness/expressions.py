@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -17,9 +18,11 @@ from ...dims import Dim, Size
 # Divisors that are considered.
 _LARGEST_DIVISOR = 64
 _DIVISORS = (2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 32)
-# Rates, as of `int(n * 0.15)`: of them only those that floats give for all sizes up to this, too.
+# Denominators of rates, as of `int(n * 0.15)`: of them only those that floats give for all sizes up to this, too.
 _RATES = (2, 3, 4, 5, 10, 20)
 _CHECKED = 4096
+# And of others that a rate may be instead (`int(n * 0.37)`, `n // 0.9`), none of which is taken for what it seems.
+_OTHER_RATES = (*range(2, 25), 25, 50, 100)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -129,8 +132,10 @@ def _is_confirmed(expression: Expression, size: int, points: Mapping[int, int]) 
     """Whether no choice between a few numbers, as an `if` makes it, could be taken for the expression."""
     if expression.divisor == 1:
         return len(points) > 2
-    if expression.factor != 1 and not _is_exact(expression.factor, expression.divisor, up=expression.offset > 0):
-        return False
+    if expression.factor != 1:
+        plain = expression.divisor in _RATES
+        if not plain or not _is_exact(expression.factor, expression.divisor, up=expression.offset > 0):
+            return False
     return len(points) > 5 and len(set(points.values())) > 3 and max(points) >= 2 * size
 
 
@@ -143,9 +148,22 @@ def _linear(label: str, size: int, value: int, points: Mapping[int, int]) -> lis
 
 
 @functools.cache
-def _rates() -> list[tuple[int, int]]:
-    """Numerators and denominators; those that floats don't give are among them, as none is confirmed beside them."""
-    return [(p, q) for q in _RATES for p in range(2, 2 * q) if math.gcd(p, q) == 1]
+def _rates() -> list[Fraction]:
+    """In order; but for 1."""
+    return sorted({Fraction(p, q) for q in _OTHER_RATES for p in range(1, 2 * q)} - {Fraction(1)})
+
+
+def _rounded(label: str, size: int, value: int) -> Iterator[Expression]:
+    """Rates of which this value is the product with the size, rounded down or up."""
+    rates = _rates()
+    for rate in rates[bisect.bisect_left(rates, Fraction(value, size)) :]:
+        if rate * size >= value + 1:
+            break
+        yield Expression(label, rate.numerator, 0, rate.denominator)
+    for rate in reversed(rates[: bisect.bisect_right(rates, Fraction(value, size))]):
+        if rate * size <= value - 1:
+            break
+        yield Expression(label, rate.numerator, rate.denominator - 1, rate.denominator)
 
 
 @functools.cache
@@ -159,7 +177,7 @@ def _is_exact(numerator: int, divisor: int, *, up: bool) -> bool:
 
 def _quotients(label: str, size: int, value: int) -> list[Expression]:
     """Quotients, rates, and the whole multiples that sizes are cut or padded to."""
-    made = [Expression(label, p, shift, q) for p, q in _rates() for shift in (0, q - 1)]
+    made = list(_rounded(label, size, value)) if size else []
     for divisor in _DIVISORS:
         for multiple in (1, divisor):
             if value % multiple == 0:
@@ -181,5 +199,6 @@ def separating_size(size: int, groups: Sequence[Sequence[Expression]], seen: Con
     def score(n: int) -> tuple[int, int]:
         return sum(len({e.at(n) for e in group}) for group in groups), -abs(n - size) + (n > size)
 
-    options = range(step, size * 2 + 32 * step, step)
+    largest = max(size * 2 + 32 * step, min(size * 16, 128 * step))  # 0.5 and 0.51 are told apart by 51
+    options = range(step, largest, step)
     return max((n for n in options if n not in seen), key=score, default=size)
