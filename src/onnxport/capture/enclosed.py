@@ -18,6 +18,7 @@ import torch
 
 from ..errors import LoweringError
 from ..program.ir import Conversion
+from .shared import shared
 
 Run = Callable[..., tuple[torch.Tensor, ...]]
 
@@ -52,13 +53,14 @@ def is_unknown(error: RuntimeError) -> bool:
     return _TRANSFORMED[1] in str(error)
 
 
+@shared
 @contextlib.contextmanager
 def functions_called() -> Iterator[None]:
-    """`torch.autograd.Function.apply` calls `forward`, unless the function says how it is exported."""
+    """In a trace, `torch.autograd.Function.apply` calls `forward`, unless the function says how it is exported."""
     apply: Any = inspect.getattr_static(torch.autograd.Function, "apply")  # in Python or, from torch 2.14 on, in C++
 
     def call(cls: Any, *args: Any, **kwargs: Any) -> Any:
-        if hasattr(cls, "symbolic"):
+        if torch._C._get_tracing_state() is None or hasattr(cls, "symbolic"):
             return apply.__get__(None, cls)(*args, **kwargs)
         if cls.setup_context is not torch.autograd.Function.setup_context:
             return cls.forward(*args, **kwargs)

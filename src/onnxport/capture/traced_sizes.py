@@ -110,6 +110,27 @@ def _operand(operand: Any) -> Any:
     return exact(operand) if hasattr(operand, _MADE_OF) else operand.to(torch.float64)
 
 
+def _whole(compute: Callable[[torch.Tensor], torch.Tensor], otherwise: Callable[..., int]) -> Function:
+    def method(self: torch.Tensor, *digits: int) -> Any:
+        if digits or not torch._C._get_tracing_state() or self.dim():
+            return otherwise(float(self), *digits)
+        return compute(exact(self)).to(torch.int64)
+
+    return method
+
+
+# Methods of Python's numbers that tensors don't have.
+_METHODS: dict[str, Function] = {
+    "__ceil__": _whole(torch.ceil, math.ceil),
+    "__floor__": _whole(torch.floor, math.floor),
+    "__trunc__": _whole(torch.trunc, math.trunc),
+    "__round__": _whole(torch.round, round),
+    "__divmod__": lambda self, other: (self // other, self % other),
+    "is_integer": lambda self: bool(self == self.trunc()) if self.is_floating_point() else True,
+    "bit_length": lambda self: int(self).bit_length(),
+}
+
+
 @shared
 @contextlib.contextmanager
 def number_functions() -> Iterator[None]:
@@ -120,26 +141,9 @@ def number_functions() -> Iterator[None]:
     `min` and `max` it would keep the one that is the least or greatest in the example.
     """
 
-    def whole(compute: Callable[[torch.Tensor], torch.Tensor], otherwise: Callable[[float], int]) -> Any:
-        def method(self: torch.Tensor, *digits: int) -> Any:
-            if digits or not torch._C._get_tracing_state() or self.dim():
-                return otherwise(float(self), *digits)
-            return compute(exact(self)).to(torch.int64)
-
-        return method
-
-    methods = {
-        "__ceil__": whole(torch.ceil, math.ceil),
-        "__floor__": whole(torch.floor, math.floor),
-        "__trunc__": whole(torch.trunc, math.trunc),
-        "__round__": whole(torch.round, round),
-        "__divmod__": lambda self, other: (self // other, self % other),
-        "is_integer": lambda self: bool(self == self.trunc()) if self.is_floating_point() else True,
-        "bit_length": lambda self: int(self).bit_length(),
-    }
-    added = [name for name in methods if not hasattr(torch.Tensor, name)]
+    added = [name for name in _METHODS if not hasattr(torch.Tensor, name)]
     for name in added:
-        setattr(torch.Tensor, name, methods[name])
+        setattr(torch.Tensor, name, _METHODS[name])
     plain = isinstance
     functions = {
         "min": _extremum(min, torch.minimum),
@@ -185,7 +189,7 @@ def _checked(check: Callable[..., None]) -> Callable[..., None]:
     """What `torch._check` and its like call, for conditions on sizes too: it wants a Python bool."""
 
     def check_with(error_type: Any, condition: Any, message: Any) -> None:
-        if isinstance(condition, torch.Tensor):
+        if torch._C._get_tracing_state() and isinstance(condition, torch.Tensor):
             with torch._C.DisableTorchFunction():  # decides nothing: where it fails, the run ends
                 condition = bool(condition)
         check(error_type, condition, message)
