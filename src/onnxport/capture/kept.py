@@ -33,21 +33,21 @@ _NAMES = frozenset({
     "atan2", "avg_pool1d", "avg_pool2d", "avg_pool3d", "baddbmm", "batch_norm", "bitwise_and",
     "bitwise_not", "bitwise_or", "bmm", "cat", "ceil", "celu", "chunk", "clamp", "clamp_max", "clamp_min", "clone",
     "contiguous", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cos",
-    "cosh", "cumprod", "cumsum", "detach", "div", "dot", "dropout", "einsum", "elu", "embedding", "empty", "empty_like", "eq", "erf",
-    "exp", "exp2", "expand", "expand_as", "expm1", "feature_dropout", "flatten", "flip", "floor", "floor_divide",
-    "fmod", "fold", "full", "gather", "ge", "gelu", "glu", "group_norm", "gru", "gt", "hardsigmoid", "hardswish",
-    "hardtanh", "hypot", "index_copy", "index_select", "instance_norm", "interpolate", "is_complex",
-    "is_floating_point", "isinf", "isnan", "layer_norm", "le", "leaky_relu", "lerp", "linear", "linspace", "log",
-    "log10", "log1p", "log2", "log_softmax", "logical_and", "logical_not", "logical_or", "logsigmoid", "logsumexp",
-    "lstm", "lt", "masked_fill", "matmul", "max", "max_pool1d", "max_pool2d", "max_pool3d", "maximum", "mean", "meshgrid", "min",
-    "minimum", "mish", "mm", "movedim", "mul", "multi_head_attention_forward", "mv", "nan_to_num", "narrow", "ne",
-    "neg", "nelement", "new_full", "new_ones", "new_zeros", "norm", "normalize", "numel", "one_hot", "ones", "ones_like", "outer", "pad",
-    "permute", "pixel_shuffle", "pow", "prelu", "prod", "reciprocal", "relu", "relu6", "remainder", "repeat", "reshape",
-    "reshape_as", "rms_norm", "rnn_relu", "rnn_tanh", "rot90", "round", "rsqrt", "rsub", "scaled_dot_product_attention",
-    "scatter", "select", "selu", "sigmoid", "sign", "silu", "sin", "sinh", "softmax", "softplus", "sort", "split",
-    "sqrt", "square", "squeeze", "stack", "std", "sub", "sum", "swapaxes", "t", "tan", "tanh", "to", "topk",
-    "transpose", "tril", "triu", "triu_indices", "true_divide", "type_as", "unbind", "unflatten", "unfold", "unsqueeze", "var",
-    "view", "view_as", "where", "zeros", "zeros_like",
+    "cosh", "cumprod", "cumsum", "detach", "div", "dot", "dropout", "einsum", "elu", "embedding",
+    "empty", "empty_like", "eq", "erf", "exp", "exp2", "expand", "expand_as", "expm1", "feature_dropout", "flatten",
+    "flip", "floor", "floor_divide", "fmod", "fold", "full", "gather", "ge", "gelu", "glu", "group_norm", "gru", "gt",
+    "hardsigmoid", "hardswish", "hardtanh", "hypot", "index_copy", "index_select", "instance_norm", "interpolate",
+    "is_complex", "is_floating_point", "isinf", "isnan", "layer_norm", "le", "leaky_relu", "lerp", "linear",
+    "linspace", "log", "log10", "log1p", "log2", "log_softmax", "logical_and", "logical_not", "logical_or",
+    "logsigmoid", "logsumexp", "lstm", "lt", "masked_fill", "matmul", "max", "max_pool1d", "max_pool2d", "max_pool3d",
+    "maximum", "mean", "meshgrid", "min", "minimum", "mish", "mm", "movedim", "mul", "multi_head_attention_forward",
+    "mv", "nan_to_num", "narrow", "ne", "neg", "nelement", "new_full", "new_ones", "new_zeros", "norm", "normalize",
+    "numel", "one_hot", "ones", "ones_like", "outer", "pad", "permute", "pixel_shuffle", "pow", "prelu", "prod",
+    "reciprocal", "relu", "relu6", "remainder", "repeat", "reshape", "reshape_as", "rms_norm", "rnn_relu", "rnn_tanh",
+    "rot90", "round", "rsqrt", "rsub", "scaled_dot_product_attention", "scatter", "select", "selu", "sigmoid", "sign",
+    "silu", "sin", "sinh", "softmax", "softplus", "sort", "split", "sqrt", "square", "squeeze", "stack", "std", "sub",
+    "sum", "swapaxes", "t", "tan", "tanh", "to", "topk", "transpose", "tril", "triu", "triu_indices", "true_divide",
+    "type_as", "unbind", "unflatten", "unfold", "unsqueeze", "var", "view", "view_as", "where", "zeros", "zeros_like",
 })  # fmt: skip
 _METHODS = frozenset({
     "__abs__", "__add__", "__and__", "__div__", "__eq__", "__floordiv__", "__ge__", "__getitem__", "__gt__", "__iadd__",
@@ -179,10 +179,9 @@ class Kept:
         def watch(*args: Any, **kwargs: Any) -> Any:
             rest = [*args[tensors:], *(v for k, v in kwargs.items() if k not in _TENSORS)]
             rest += [x for given in rest if isinstance(given, lists) for x in given]
-            if function is F.interpolate and isinstance(
-                scale := (*args[2:3], kwargs.get("scale_factor"))[0], (list, tuple)
-            ):
-                rest += scale  # read as numbers, unlike sizes
+            if function is F.interpolate:  # scales are read as numbers, unlike sizes
+                scale = args[2] if len(args) > 2 else kwargs.get("scale_factor")
+                rest += scale if isinstance(scale, (list, tuple)) else ()
             for read in (x for x in rest if isinstance(x, torch.Tensor)):
                 if read.dim() or not torch._C._get_tracing_state():
                     self.doubtful = True

@@ -225,5 +225,7 @@ _ALIKE = {
 }
 for _names in _ALIKE.values():
     holds_for_complex(*[f"aten::{_name}" for _name in _names.split()])
-_OF_SCRIPTS = "dtype device layout numel ndim itemsize nbytes is_complex is_cuda is_cpu is_sparse is_quantized is_nested requires_grad"
+_OF_SCRIPTS = """
+    dtype device layout numel ndim itemsize nbytes is_complex is_cuda is_cpu is_sparse is_quantized is_nested requires_grad
+"""
 holds_for_complex(*[f"prim::{_name}" for _name in _OF_SCRIPTS.split()])

@@ -69,7 +69,8 @@ def cosine_similarity(g: Builder, x1: Tensor, x2: Tensor, dim: int = 1, eps: flo
     rank = max(a.rank, b.rank)
     axis = wrap(dim, rank) - rank
     a, b = (g.unsqueeze(x, list(range(rank - x.rank))) for x in (a, b))
-    if rank and known_eq(a.shape[axis], b.shape[axis]) is not True:  # lengths are those of the vectors as they are broadcast
+    if rank and known_eq(a.shape[axis], b.shape[axis]) is not True:
+        # Lengths are those of the vectors as they are broadcast.
         size = broadcast(a.shape[axis], b.shape[axis])
         a, b = (g.expand(x, [*x.shape[:axis], size, *x.shape[rank + axis + 1 :]]) for x in (a, b))
     unit = [g.div(x, g.extremum("Max", vector_norm(g, x, 2, axis, True), eps)) for x in (a, b)]

@@ -51,9 +51,8 @@ class Thawing:
     def __init__(self, program: Program, sizes: Sizes, trials: Trials, made: list[Trial]) -> None:
         self.program, self.sizes, self.trials = program, sizes, trials
         self.seen: list[_Seen] = []
-        self.doubtful: list[
-            tuple[Trial, Difference]
-        ] = []  # where an `if` goes another way, seen when all was explained
+        # Where an `if` goes another way, seen when all was explained.
+        self.doubtful: list[tuple[Trial, Difference]] = []
         self.breaks: list[tuple[str, Difference]] = []  # and where
         self.differences: dict[Any, tuple[str, Difference]] = {}
         self.few: list[tuple[str, Difference]] = []
