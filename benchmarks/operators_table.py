@@ -65,8 +65,7 @@ writes nothing, and says why the others fail.
   `binomial`, gamma and Dirichlet distributions) are refused.
 * **Sparse tensors** are dense ones in ONNX, with all their zeros. `torch.sparse.softmax`, and code that asks for indices or
   values, is refused.
-* **Operators that write to the size of a tensor** (`resize_`), and those whose number of results depends on the data
-  (`tensor_split` at run time), are refused.
+* **`resize_`**, and `tensor_split` at a number of places known only at run time, are refused.
 
 """
 
@@ -79,7 +78,8 @@ def main(paths: list[str]) -> None:
         function = registry.find(name)
         assert function is not None
         package, _, family = function.__module__.rpartition(".")
-        if name.startswith("aten::") and package == "onnxport.ops":  # not what stands for forms with `out=`
+        domain = name.partition("::")[0]
+        if domain in ("aten", family) and package == "onnxport.ops":  # not what stands for forms with `out=`
             families[family].setdefault(function, []).append(name.removeprefix("aten::"))
     for family in sorted(families):
         summary = inspect.getdoc(sys.modules[f"onnxport.ops.{family}"])
