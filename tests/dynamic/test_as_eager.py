@@ -112,6 +112,17 @@ def test_text_that_is_printed_is_no_matter(capsys):
     assert "of size 6" in capsys.readouterr().out
 
 
+def test_text_behind_more_numbers_than_are_kept():
+    def numbers_and_text(x):
+        for i in range(1001):
+            if x.shape[1] > i + 10:
+                x = x + 1
+        return x * {"6": 3.0}.get(str(x.shape[0]), 1.0)
+
+    x = torch.randn(6, 4)
+    torch.testing.assert_close(onnxport.export(numbers_and_text, (x,))(x), x * 3)
+
+
 def test_an_error_that_is_caught_at_all_sizes_is_no_matter():
     def shaped(x):
         try:

@@ -78,7 +78,7 @@ class Conditions:
                 number = tensor.size(0) if function is torch.Tensor.__len__ else tensor
                 self.take(number, bool if function is torch.Tensor.__bool__ else None)
                 if function is torch.Tensor.__repr__ and is_size(tensor):
-                    return repr(self.numbers[-1])
+                    return repr(_content(tensor, None))
             return function(tensor, *args, **kwargs)
 
         return watch

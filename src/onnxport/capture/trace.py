@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import logging
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -36,8 +35,6 @@ from .torchscript import Attributes
 from .traced_sizes import number_functions
 from .tracer_flags import tracer_flags
 from .weights import named_weights
-
-_LOG = logging.getLogger("onnxport")
 
 
 class CompiledCall(LoweringError):
