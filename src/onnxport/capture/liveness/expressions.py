@@ -177,7 +177,9 @@ def _is_exact(numerator: int, divisor: int, *, up: bool) -> bool:
 
 def _quotients(label: str, size: int, value: int) -> list[Expression]:
     """Quotients, rates, and the whole multiples that sizes are cut or padded to."""
-    made = list(_rounded(label, size, value)) if size else []
+    made = (
+        [] if not size or (value and value % size == 0) else list(_rounded(label, size, value))
+    )  # multiples are lines
     for divisor in _DIVISORS:
         for multiple in (1, divisor):
             if value % multiple == 0:
