@@ -43,6 +43,25 @@ def test_rounded(p, opset):
     check(p, opset)
 
 
+def added_often(x):
+    rate = x.shape[0] * 0.57
+    for _ in range(600):
+        rate = rate + 0.01
+    return x * math.floor(rate)
+
+
+def doubled_often(x):
+    rate = x.shape[0] * 0.1
+    for _ in range(40):
+        rate = rate + rate
+    return x * math.floor(rate / 2**36)
+
+
+@programs([program("added", added_often, f("n", 4), n=6), program("doubled", doubled_often, f("n", 4), n=6)])
+def test_rounded_behind_many_steps(p, opset):
+    check(p, opset)
+
+
 @programs(
     [
         program("int", lambda x: torch.ones(int(x.shape[0] * 1.5)) * x.sum(), f("n", 4), n=6, others=SIZES),

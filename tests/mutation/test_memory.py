@@ -20,6 +20,7 @@ def pieces(a):
     b = a * 1
     torch.unsafe_chunk(b, 2, 1)[1].mul_(2)
     b.unsafe_split(2)[0].add_(1)
+    torch.unsafe_split(input=b, split_size=2)[1].add_(2)
     torch.unsafe_split_with_sizes(b, [1, 2])[1].sub_(3)
     return b
 

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 import torch
 from tests.harness import LATEST, case, cases, check, f16, f32, f64, i64, operators
@@ -210,4 +211,18 @@ def masked_by_a_number(x):
     frontends=("trace", "script"),
 )
 def test_masks_without_dimensions(case, frontend, opset):
+    check(case, frontend, opset)
+
+
+def masked_by_a_number_and_arrays(x):
+    flag = x.sum() > 0
+    return x[flag, [2]], x[flag, (2,)], x[flag, range(1, 2)], x[flag, :, np.array([2])], x[flag, np.int64(1)]
+
+
+@cases(
+    [case("arrays", masked_by_a_number_and_arrays, f32(3, 4, low=0.1), others=[(-torch.rand(3, 4),)])],
+    opsets=(9, LATEST),
+    frontends=("trace",),
+)
+def test_masks_without_dimensions_beside_arrays(case, frontend, opset):
     check(case, frontend, opset)

@@ -65,6 +65,14 @@ def _labels(equation: str, rank: int) -> tuple[str, str]:
     return before.replace("...", dots), after.replace("...", dots)
 
 
+def _split(input: torch.Tensor, split_size: Any, dim: int = 0) -> tuple[torch.Tensor, ...]:
+    return torch.split(input, split_size, dim)  # type: ignore[no-any-return,no-untyped-call]
+
+
+def _split_with_sizes(input: torch.Tensor, split_sizes: Any, dim: int = 0) -> Any:
+    return input.split_with_sizes(split_sizes, dim)
+
+
 def _cartesian_prod(*tensors: torch.Tensor) -> torch.Tensor:
     return tensors[0] if len(tensors) == 1 else torch.cartesian_prod(*tensors)
 
@@ -86,8 +94,6 @@ INSTEAD: Mapping[Callable[..., Any], Callable[..., Any]] = {
     torch.cartesian_prod: _cartesian_prod,
     **dict.fromkeys((torch.conj_physical, torch.Tensor.conj_physical), _conj_physical),
     **dict.fromkeys((torch.unsafe_chunk, torch.Tensor.unsafe_chunk), torch.chunk),
-    **dict.fromkeys((torch.unsafe_split, torch.Tensor.unsafe_split), torch.split),
-    **dict.fromkeys(
-        (torch.unsafe_split_with_sizes, torch.Tensor.unsafe_split_with_sizes), torch.Tensor.split_with_sizes
-    ),
+    **dict.fromkeys((torch.unsafe_split, torch.Tensor.unsafe_split), _split),
+    **dict.fromkeys((torch.unsafe_split_with_sizes, torch.Tensor.unsafe_split_with_sizes), _split_with_sizes),
 }

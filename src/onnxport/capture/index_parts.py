@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 _MASKS = (torch.bool, torch.uint8)
-_PARTS = (int, slice, type(None), type(...), list, torch.Tensor)
+_PARTS = (int, slice, type(None), type(...), torch.Tensor)
 
 
 def has_flags(index: Any) -> bool:
@@ -32,7 +32,7 @@ def split(tensor: torch.Tensor, index: Any) -> tuple[torch.Tensor, tuple[Any, ..
     view: list[Any] = []
     rest: list[Any] = []
     for part in index if index.__class__ is tuple else (index,):
-        if isinstance(part, (list, bool)):
+        if isinstance(part, bool) or not isinstance(part, _PARTS):  # a list, a tuple, a range, an array of numpy
             part = torch.as_tensor(part)
         if _is_flag(part):
             view.append(None)
@@ -57,7 +57,7 @@ def _axes(index: torch.Tensor) -> int:
 def put(tensor: torch.Tensor, index: Any, value: torch.Tensor) -> bool:
     """Do `tensor[index] = value`, if that may leave out an axis of `value` that isn't always one; whether it was done."""
     parts = index if index.__class__ is tuple else (index,)
-    if value.shape[0] != 1 or not all(isinstance(part, _PARTS) for part in parts):
+    if value.shape[0] != 1 or not all(isinstance(part, (*_PARTS, list)) for part in parts):
         return False
     target, rest = split(tensor, index)
     tensors = [part for part in rest if isinstance(part, torch.Tensor)]

@@ -350,7 +350,8 @@ _INSTEAD: dict[Function, Function] = {
     **{function: _split(function) for function in (torch.split, torch.Tensor.split)},
     **{function: _symbolic(function, of_tensors) for function, of_tensors in _SYMBOLIC.items()},
     torch.fill: _fill,
-    **dict.fromkeys((torch.numel, torch.Tensor.nelement), torch.Tensor.numel),  # these give numbers in a trace, too
+    # These give numbers in a trace, too.
+    **dict.fromkeys((torch.numel, torch.Tensor.nelement), lambda input: input.numel()),
     F.interpolate: _interpolate,
     torch.gradient: _gradient,
     torch.tensor: _tensor_of(torch.tensor),

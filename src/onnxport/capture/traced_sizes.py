@@ -66,6 +66,7 @@ _OF_FLOATS: dict[Function, Function] = {
     torch.Tensor.__rdiv__: _divided,
 }  # fmt: skip
 _MADE_OF = "_onnxport_made_of"
+_EXACT = "_onnxport_exact"
 
 
 def arithmetic_watched() -> dict[Function, Function]:
@@ -97,17 +98,20 @@ def is_number(tensor: torch.Tensor) -> bool:
 
 def exact(tensor: torch.Tensor) -> torch.Tensor:
     """A float that was computed from sizes, of 64 bits; any other tensor as it is."""
-    made_of = getattr(tensor, _MADE_OF, None)
-    if made_of is None:
-        return tensor
-    function, operands = made_of
-    return function(*map(_operand, operands))  # type: ignore[no-any-return]
+    pending = [tensor] if hasattr(tensor, _MADE_OF) else []
+    while pending:  # a loop of Python may have added to a float very often
+        function, operands = getattr(pending[-1], _MADE_OF)
+        missing = [x for x in operands if hasattr(x, _MADE_OF) and not hasattr(x, _EXACT)]
+        if not missing:
+            setattr(pending.pop(), _EXACT, function(*map(_operand, operands)))
+        pending += missing
+    return getattr(tensor, _EXACT, tensor)
 
 
 def _operand(operand: Any) -> Any:
     if not isinstance(operand, torch.Tensor):
         return operand
-    return exact(operand) if hasattr(operand, _MADE_OF) else operand.to(torch.float64)
+    return getattr(operand, _EXACT) if hasattr(operand, _EXACT) else operand.to(torch.float64)
 
 
 def _whole(compute: Callable[[torch.Tensor], torch.Tensor], otherwise: Callable[..., int]) -> Function:
