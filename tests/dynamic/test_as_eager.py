@@ -133,6 +133,16 @@ def test_an_error_that_is_caught_at_all_sizes_is_no_matter():
     check(program("shaped", shaped, f("n", 4), n=6), 18)
 
 
+def test_errors_are_those_of_eager_runs():
+    def length(x):
+        try:
+            return x * len(x.sum())
+        except TypeError:
+            return x - 1
+
+    check(program("length", length, f("n", 4), n=6), 18)
+
+
 def test_sizes_of_constants_are_no_sizes_of_inputs():
     table = torch.randn(6, 4)
     check(program("partial", functools.partial(lambda w, x: x * w.shape[0] + w.sum(0), table), f("n", 4), n=6), 18)

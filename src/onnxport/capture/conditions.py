@@ -73,9 +73,10 @@ class Conditions:
 
     def _watch(self, function: Function) -> Function:
         def watch(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-            if torch._C._get_tracing_state():
+            of_axis = function is torch.Tensor.__len__
+            if torch._C._get_tracing_state() and (tensor.dim() or not of_axis):  # else it raises
                 tensor = exact(tensor)
-                number = tensor.size(0) if function is torch.Tensor.__len__ else tensor
+                number = tensor.size(0) if of_axis else tensor
                 self.take(number, bool if function is torch.Tensor.__bool__ else None)
                 if function is torch.Tensor.__repr__ and is_size(tensor):
                     return repr(_content(tensor, None))

@@ -50,6 +50,8 @@ def _einsum(equation: Any, *operands: Any) -> torch.Tensor:
         while labels.count(label) > 1:
             first = labels.index(label)
             second = labels.index(label, first + 1)
+            if x.shape[first] != x.shape[second]:  # an error
+                return torch.einsum(equation, *operands)
             x = x.diagonal(0, first, second)
             labels = [*labels[:first], *labels[first + 1 : second], *labels[second + 1 :], label]
     return x.permute([labels.index(label) for label in after])
