@@ -140,7 +140,18 @@ def test_errors_are_those_of_eager_runs():
         except TypeError:
             return x - 1
 
+    def divided(x):
+        try:
+            rate = 1 / (x.shape[1] - 4)
+        except ZeroDivisionError:
+            rate = 0.5
+        try:
+            return x * (x.shape[0] % (x.shape[1] - 4) + rate)
+        except ZeroDivisionError:
+            return x * rate
+
     check(program("length", length, f("n", 4), n=6), 18)
+    check(program("divided", divided, f("n", 4), n=6), 18)
 
 
 def test_sizes_of_constants_are_no_sizes_of_inputs():

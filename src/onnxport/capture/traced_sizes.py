@@ -65,6 +65,11 @@ _OF_FLOATS: dict[Function, Function] = {
     },
     torch.Tensor.__rdiv__: _divided,
 }  # fmt: skip
+# Which argument divides.
+_DIVISORS: dict[Function, int] = {
+    torch.Tensor.div: 1, torch.Tensor.remainder: 1, torch.Tensor.__floordiv__: 1,
+    torch.Tensor.__rdiv__: 0, torch.Tensor.__rfloordiv__: 0,
+}  # fmt: skip
 _MADE_OF = "_onnxport_made_of"
 _EXACT = "_onnxport_exact"
 
@@ -76,6 +81,9 @@ def arithmetic_watched() -> dict[Function, Function]:
 
 def _keeping(function: Function, exactly: Function) -> Function:
     def arithmetic(*args: Any, **kwargs: Any) -> Any:
+        if function in _DIVISORS and torch._C._get_tracing_state() and all(map(_is_of_sizes, args)):
+            if len(args) == 2 and float(args[_DIVISORS[function]]) == 0:
+                raise ZeroDivisionError("division by zero")  # as numbers of Python do
         result = function(*args, **kwargs)
         if result.__class__ is torch.Tensor and not result.dim() and result.is_floating_point() and not kwargs:
             if torch._C._get_tracing_state() and all(map(_is_of_sizes, args)):
