@@ -244,7 +244,11 @@ class Thawing:
 
     def _confirm(self) -> None:
         """Trace at the least sizes and much larger ones, if all is explained so far: what was tried may have been on one side
-        of a `max(1, int(n * 0.7))`."""
+        of a `max(1, int(n * 0.7))`. Where the program is another one anyway, or none of its numbers follows a size, that tells
+        nothing."""
+        only_ifs = not self.differences and all(c.decides for c in self.program.conversions or ())
+        if self.breaks or only_ifs:
+            return
         for trial in self.trials.far():
             if self.trials.rolls and not self._is_larger(trial):  # a few iterations aren't recognised
                 continue
