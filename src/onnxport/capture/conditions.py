@@ -16,6 +16,8 @@ import torch
 
 from ..dims import Dim, Size, evaluate, free_symbols
 from .graph import inputs_of, outputs_of
+from .messages import only_tells
+from .pitfalls import place_of_call
 from .traced_sizes import exact, is_size
 
 Function = Callable[..., Any]
@@ -77,7 +79,9 @@ class Conditions:
             if torch._C._get_tracing_state() and (tensor.dim() or not of_axis):  # else it raises
                 tensor = exact(tensor)
                 number = tensor.size(0) if of_axis else tensor
-                self.take(number, bool if function is torch.Tensor.__bool__ else None)
+                decides = function is torch.Tensor.__bool__
+                if decides or not only_tells(place_of_call()):
+                    self.take(number, bool if decides else None)
                 if function is torch.Tensor.__repr__ and is_size(tensor):
                     return repr(_content(tensor, None))
             return function(tensor, *args, **kwargs)

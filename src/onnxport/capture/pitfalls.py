@@ -16,6 +16,7 @@ import torch
 from ..errors import warn
 from ..program.ir import Conversion
 from .graph import INNER, inputs_of
+from .messages import only_tells
 from .readings import Readings
 
 _TAKES: dict[Callable[..., Any], str] = {
@@ -85,6 +86,8 @@ class Pitfalls:
     def _note(self, function: Callable[..., Any], what: str, tensor: torch.Tensor, place: str) -> None:
         """Note what may be taken of a size."""
         decides = function is torch.Tensor.__bool__
+        if not decides and only_tells(place):
+            return
         self.conversions[Conversion(place, what, decides, _threshold(tensor) if decides else None)] = None
 
     def warn(self) -> None:

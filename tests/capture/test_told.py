@@ -1,0 +1,67 @@
+"""What only tells something may take what it likes out of sizes: no further run is made for it."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+
+import pytest
+import torch
+
+import onnxport
+from onnxport.capture.messages import only_tells
+
+LOG = logging.getLogger(__name__)
+
+
+def checked(x):
+    torch._assert(x.dim() == 2, f"two axes are wanted, got {x.shape}")
+    return x + 1
+
+
+def logged(x):
+    LOG.debug("rows: %d", int(x.shape[0]))
+    return x + 1
+
+
+def warned(x):
+    if x.shape[1] == 1000:
+        warnings.warn(
+            f"{x.shape[0]} rows",
+            stacklevel=2,
+        )
+    torch._assert(x.shape[1] == 3, f"three columns are wanted, got {x.shape[1]} of {x.shape[0]}")
+    return x + 1
+
+
+def counted(x):
+    return x + len(f"{x.shape[0]}")
+
+
+@pytest.mark.parametrize(("function", "traces"), [(checked, 1), (logged, 1), (warned, 1), (counted, 2)])
+def test_traces(function, traces, monkeypatch):
+    from onnxport.capture import trace
+
+    calls = []
+    record = trace._recorded
+    monkeypatch.setattr(trace, "_recorded", lambda *args, **kwargs: calls.append(1) or record(*args, **kwargs))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = onnxport.export(function, (torch.randn(4, 3),), input_names=["x"], dynamic_axes={"x": {0: "n"}})
+    assert len(calls) == 1 if traces == 1 else len(calls) >= traces
+    x = torch.randn(7, 3)
+    assert torch.equal(result(x), function(x))
+
+
+def test_lines(tmp_path):
+    path = tmp_path / "lines.py"
+    path.write_text(
+        "print(n)\n"
+        "y = print(n)\n"
+        "print(update(n))\n"
+        "raise ValueError(\n    f'{n}'\n)\n"
+        "self.log.info('%s', n)\n"
+        "self.info(n)\n"
+    )
+    assert [only_tells(f"{path}:{line}") for line in range(1, 9)] == [True, False, False, True, True, True, True, False]
+    assert not only_tells(f"{tmp_path / 'none.py'}:1")
