@@ -53,15 +53,35 @@ def test_traces(function, traces, monkeypatch):
     assert torch.equal(result(x), function(x))
 
 
+LINES = [
+    ("print(n)", True),
+    ("print(n, int(n))  # text", True),
+    ("log.info('%s', n)", True),
+    ("self._logger.warning(f'{n}')", True),
+    ("warnings.warn(f'{n}')", True),
+    ("torch._assert(n == 3, f'{n}')", True),
+    ("y = print(n)", False),
+    ("print(update(n))", False),
+    ("print(k := int(n))", False),
+    ("print(n); k = int(n)", False),
+    ("k = int(n); print(n)", False),
+    ("if int(n) > 3: print(n)", False),
+    ("self.info(n)", False),
+    ("self.log.append(int(n))", False),
+    ("self._assert(int(n))", False),
+    ("raise Found(int(n))", False),
+]
+
+
 def test_lines(tmp_path):
+    """What may have an effect, or shares its line with something that has, is looked at."""
     path = tmp_path / "lines.py"
-    path.write_text(
-        "print(n)\n"
-        "y = print(n)\n"
-        "print(update(n))\n"
-        "raise ValueError(\n    f'{n}'\n)\n"
-        "self.log.info('%s', n)\n"
-        "self.info(n)\n"
-    )
-    assert [only_tells(f"{path}:{line}") for line in range(1, 9)] == [True, False, False, True, True, True, True, False]
+    path.write_text("\n".join(line for line, _ in LINES) + "\n")
+    assert [only_tells(f"{path}:{i + 1}") for i in range(len(LINES))] == [tells for _, tells in LINES]
     assert not only_tells(f"{tmp_path / 'none.py'}:1")
+
+
+def test_statements_of_several_lines(tmp_path):
+    path = tmp_path / "lines.py"
+    path.write_text("print(\n    f'{n}',\n)\ny = n\n")
+    assert [only_tells(f"{path}:{line}") for line in range(1, 5)] == [True, True, True, False]

@@ -1,4 +1,4 @@
-"""Statements that only tell something: `torch._assert(ok, f"got {x.shape}")`, `print(x.shape)`, `raise ValueError(...)`.
+"""Statements that only tell something: `torch._assert(ok, f"got {x.shape}")`, `print(x.shape)`, `log.info("%s", x.shape)`.
 
 What they take out of sizes is in no result, so nothing has to be found out about it.
 """
@@ -9,8 +9,9 @@ import ast
 import functools
 import linecache
 
-# Functions whose results aren't used, by their names; of loggers, all.
-_TELLING = frozenset({"_assert", "print", "warn"})
+_TELLING = frozenset({"_assert", "print", "torch._assert", "warn", "warnings.warn"})
+_LOGGERS = frozenset({"log", "logger", "logging"})
+_LEVELS = frozenset({"critical", "debug", "error", "exception", "info", "log", "warn", "warning"})
 # What a text is made with: it has no effects.
 _PLAIN = frozenset(
     {"dim", "float", "format", "int", "join", "len", "list", "numel", "repr", "round", "size", "str", "tuple", "type"}
@@ -18,7 +19,7 @@ _PLAIN = frozenset(
 
 
 def only_tells(place: str) -> bool:
-    """Whether a line ("model.py:41") is part of such a statement."""
+    """Whether a line ("model.py:41") is part of such a statement, and of no other."""
     filename, _, line = place.rpartition(":")
     return any(first <= int(line) <= last for first, last in _statements(filename))
 
@@ -26,23 +27,28 @@ def only_tells(place: str) -> bool:
 @functools.cache
 def _statements(filename: str) -> list[tuple[int, int]]:
     """Their first and last lines."""
+    lines = linecache.getlines(filename)
     try:
-        tree = ast.parse("".join(linecache.getlines(filename)))
+        tree = ast.parse("".join(lines))
     except (SyntaxError, ValueError):
         return []
-    found = [node for node in ast.walk(tree) if _tells(node)]
-    return [(node.lineno, node.end_lineno or node.lineno) for node in found if isinstance(node, ast.stmt)]
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Expr) and _tells(node.value)]
+    return [(node.lineno, node.end_lineno or node.lineno) for node in found if _is_alone(node, lines)]
 
 
-def _tells(node: ast.AST) -> bool:
-    if isinstance(node, ast.Raise):
-        return True
-    if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
-        return False
-    call = node.value
-    if _name(call.func) not in _TELLING and not _is_logger(call.func):
+def _is_alone(node: ast.Expr, lines: list[str]) -> bool:
+    """Whether nothing else stands on its lines, as in `if int(n) > 3: print(n)`."""
+    before = lines[node.lineno - 1].encode()[: node.col_offset]
+    behind = lines[(node.end_lineno or node.lineno) - 1].encode()[node.end_col_offset :].strip()
+    return not before.strip() and (not behind or behind.startswith(b"#"))
+
+
+def _tells(call: ast.expr) -> bool:
+    if not isinstance(call, ast.Call) or not (ast.unparse(call.func) in _TELLING or _is_logger(call.func)):
         return False
     inside = [part for argument in (*call.args, *call.keywords) for part in ast.walk(argument)]
+    if any(isinstance(part, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)) for part in inside):
+        return False
     return all(_name(part.func) in _PLAIN for part in inside if isinstance(part, ast.Call))
 
 
@@ -51,9 +57,6 @@ def _name(function: ast.expr) -> str:
 
 
 def _is_logger(function: ast.expr) -> bool:
-    owner = function.value if isinstance(function, ast.Attribute) else None
-    return isinstance(owner, (ast.Name, ast.Attribute)) and _name(owner).lower().strip("_") in (
-        "log",
-        "logger",
-        "logging",
-    )
+    if not isinstance(function, ast.Attribute) or function.attr not in _LEVELS:
+        return False
+    return _name(function.value).lower().strip("_") in _LOGGERS
