@@ -398,6 +398,44 @@ def autocast_inside_of_forward():
 
 
 @report(OFTEN)
+def autocast_chooses_the_types():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lin, self.norm = nn.Linear(4, 4), nn.LayerNorm(4)
+
+        def forward(self, x):
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                y = self.lin(x)
+                z = self.norm(y)
+                with torch.autocast("cpu", enabled=False):
+                    w = self.lin(y.float())
+            with torch.autocast("cuda", enabled=False):
+                v = self.lin(w)
+            return y, z, w, v
+
+    return program(
+        Net(), lambda n: (torch.randn(n, 4),), (2,), (5,), axes={0: {0: "n"}}, modes="trace exported", rtol=3e-2, atol=3e-2
+    )  # fmt: skip
+
+
+@report(OFTEN)
+def autocast_around_cond():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lin = nn.Linear(4, 4)
+
+        def forward(self, x):
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                return torch.cond(x.shape[0] > 3, lambda x: self.lin(x), lambda x: self.lin(x * 2), [x])
+
+    return program(
+        Net(), lambda n: (torch.randn(n, 4),), (2,), (5,), axes={0: {0: "n"}}, modes="exported", rtol=3e-2, atol=3e-2
+    )  # fmt: skip
+
+
+@report(OFTEN)
 def channels_last_and_contiguous():
     class Net(nn.Module):
         def __init__(self):

@@ -1,8 +1,8 @@
 """Reads a `torch.export.ExportedProgram` into a `Program`.
 
-Its graph holds the same ATen operators as a trace (decompositions are only run for `torch.vmap`), with named arguments and
-defaults left out: they are bound to the schema here. Arithmetic on sizes is Python's own there; it becomes the
-operators that TorchScript has for Python numbers. `cond` becomes a `prim::If`; `while_loop`, `scan` and `map` become
+Its graph holds the same ATen operators as a trace (decompositions are only run for `torch.vmap`, `torch.autocast` and the
+like), with named arguments and defaults left out: they are bound to the schema here. Arithmetic on sizes is Python's own
+there; it becomes the operators that TorchScript has for Python numbers. `cond` becomes a `prim::If`; `while_loop`, `scan` and `map` become
 `prim::Loop`s.
 """
 
@@ -73,17 +73,19 @@ _APPEND = parse_schema("aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)")
 
 def read(exported: torch.export.ExportedProgram) -> Program:
     """The program, its user inputs as inputs, its parameters and buffers under their names."""
-    if _batches(exported.graph_module):  # `torch.vmap` and flex_attention, which turn into operators here
+    if _has_calls(exported.graph_module):  # which turn into operators here
         with attention_recorded():
             exported = exported.run_decompositions({})
     return _Reader(exported).program()
 
 
-def _batches(module: torch.fx.GraphModule) -> bool:
-    """Whether a program has calls that aren't operators yet: of `torch.vmap`, or of functions for single elements."""
+def _has_calls(module: torch.fx.GraphModule) -> bool:
+    """Whether a program has calls that aren't operators yet: of `torch.vmap`, of functions for single elements, of parts
+    in which `torch.autocast` chooses the types."""
     return any(
         getattr(node.target, "__module__", "") == "torch._functorch.predispatch"
-        or getattr(node.target, "__name__", "") == "flex_attention"
+        or getattr(node.target, "__name__", "") in ("flex_attention", "_enter_autocast")
+        or (getattr(node.target, "__name__", "") == "wrap_with_autocast" and node.args[2])  # in use, not switched off
         for part in module.modules()
         if isinstance(part, torch.fx.GraphModule)
         for node in part.graph.nodes
