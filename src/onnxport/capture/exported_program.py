@@ -67,6 +67,14 @@ _CHECKS = re.compile(
     r"^aten::(_assert|sym_constrain_range|_check|_functional_sym|_functional_assert|_assert_tensor_metadata|_linalg_check_errors)"
 )
 
+# Operators that do no more than call a graph: the graph among their arguments, and its own arguments.
+_CALLS: dict[str, Callable[[Sequence[Any]], tuple[Any, Sequence[Any]]]] = {
+    "wrap_with_set_grad_enabled": lambda args: (args[1], args[2:]),
+    "wrap_with_autocast": lambda args: (args[4], args[5:]),
+    "invoke_subgraph": lambda args: (args[0], args[2:]),
+    "hints_wrapper": lambda args: (args[0], args[1]),
+    "strict_mode": lambda args: (args[0], args[1]),
+}
 
 _APPEND = parse_schema("aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)")
 
@@ -215,8 +223,6 @@ class _Graph:
             "scan": self._scan,
             "map_impl": self._map,
             "with_effects": self._with_effects,
-            "wrap_with_set_grad_enabled": lambda node: self._wrapped(node, 1),
-            "wrap_with_autocast": lambda node: self._wrapped(node, 4),
         }
 
     def define(self, node: torch.fx.Node, type: str | None = None) -> Value:
@@ -260,6 +266,8 @@ class _Graph:
             handler = self.handlers.get(target.__name__)
             if handler is not None:
                 return handler(node)
+            if target.__name__ in _CALLS:
+                return self._call_of_graph(node, *_CALLS[target.__name__](node.args))
             self.add(f"higher_order::{target.__name__}", [], [self.define(node)], node)
             return None
         name = _NUMBERS.get(target, f"python::{getattr(target, '__name__', target)}")
@@ -325,9 +333,8 @@ class _Graph:
         body.operands = self.operands
         return body
 
-    def _wrapped(self, node: torch.fx.Node, skip: int) -> None:
-        module = self.operand(node.args[skip])
-        self.operands[node] = self._inline(module, [self.operand(x) for x in node.args[skip + 1 :]])
+    def _call_of_graph(self, node: torch.fx.Node, graph: Any, arguments: Sequence[Any]) -> None:
+        self.operands[node] = self._inline(self.operand(graph), [self.operand(x) for x in arguments])
 
     def _with_effects(self, node: torch.fx.Node) -> None:
         """An operator that must not move: `(token, operator, *arguments) -> (token, *results)`."""
