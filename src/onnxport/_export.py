@@ -202,14 +202,15 @@ class _Ahead:
     def __init__(self, chosen: Options) -> None:
         self._chosen = chosen
         self._lowered: dict[int, tuple[Program, Lowered, list[str]]] = {}
+        self._sizes: dict[int, Mapping[str, Any]] = {}
 
     def sizes(self, program: Program) -> Mapping[str, Any]:
         """The results of nodes that take a size, by their names; none if the program can't be lowered."""
         from .capture import TAKES_SIZES
 
+        if id(program) in self._sizes:
+            return self._sizes[id(program)]
         found: dict[str, Any] = {}
-        if not any(declared.axes for declared in program.inputs):  # all sizes would be numbers
-            return found
 
         def observe(node: Any, results: list[Any]) -> None:
             if node.op.partition(".")[0] in TAKES_SIZES:
@@ -221,7 +222,8 @@ class _Ahead:
                 self._lowered[id(program)] = program, _lower(same, self._chosen, observe), warnings
         except Exception as error:  # it is raised again where nothing changes the program
             log.debug("not lowered ahead: %s", error)
-            return {}
+            found.clear()
+        self._sizes[id(program)] = found
         return found
 
     def taken(self, program: Program) -> Lowered | None:
@@ -238,12 +240,15 @@ def _check_axes(
     """Keep dynamic axes of a trace live that became Python numbers; warn of those that can't be, or raise. Whether the
     program is known to be as it was."""
     from .axes import sizes
-    from .capture import settle_readings, thaw
+    from .capture import settle_readings, thaw, warn_of_values
 
     if program.front_end != "trace":
         return False
     message, unchanged = "", False
-    if chosen.check_axes and any(declared.axes for declared in program.inputs):
+    warn_of_values(program, lambda: ahead.sizes(program))
+    if not any(declared.axes for declared in program.inputs):
+        unchanged = not program.readings
+    elif chosen.check_axes:
         report = thaw(program, model, args, kwargs, ahead.sizes, _interpret)
         message, unchanged = report.message(sizes(program)), report.unchanged and not program.readings
     settle_readings(program)

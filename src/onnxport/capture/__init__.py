@@ -118,6 +118,15 @@ def thaw(
     return liveness.thaw(program, sizes(program), reruns, known)
 
 
+def warn_of_values(program: Program, known: Callable[[], Mapping[str, Any]]) -> None:
+    """Warn of sizes that depend on values of the arguments, where Python took numbers out of them; see `thaw`."""
+    from ..errors import warn
+    from .pitfalls import constant
+
+    for place, what in program.conditions.of_values(known, set(sizes(program))).items():
+        warn(constant(place, what, "a size that depends on values"))
+
+
 def settle_readings(program: Program) -> None:
     """Warn of ints that were taken out of tensors and are constants; take what was kept of them out of the program."""
     from ..errors import warn
@@ -132,4 +141,4 @@ def settle_readings(program: Program) -> None:
         program.readings.clear()
 
 
-__all__ = ["TAKES_SIZES", "arguments_of", "capture", "module_of", "settle_readings", "thaw", "uncompiled"]
+__all__ = ["TAKES_SIZES", "arguments_of", "capture", "module_of", "settle_readings", "thaw", "uncompiled", "warn_of_values"]

@@ -9,15 +9,16 @@ arithmetic then.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any
 
 import torch
 
 from ..dims import Dim, Size, evaluate, free_symbols
 from .graph import inputs_of, outputs_of
+from .live import Live
 from .messages import only_tells
-from .pitfalls import place_of_call
+from .pitfalls import place_of_call, place_unless_told, what_is_taken
 from .traced_sizes import exact, is_size
 
 Function = Callable[..., Any]
@@ -52,8 +53,10 @@ class Conditions:
         self.incomplete = False  # whether there are more than those that are kept
         self.numbers: list[Number] = []
         self._kinds: list[type | None] = []
+        self._places: list[tuple[str, str]] = []  # where each was taken, and as what
         self._tensors: list[torch.Tensor] = []
         self._graph: Any = None
+        self._arguments: set[str] = set()
         self._values: list[Any] = []
         self._function: Function | None = None
         self._of_sizes: Callable[[Sizes], Any] | None = None
@@ -80,27 +83,31 @@ class Conditions:
                 tensor = exact(tensor)
                 number = tensor.size(0) if of_axis else tensor
                 decides = function is torch.Tensor.__bool__
-                if decides or not only_tells(place_of_call()):
-                    self.take(number, bool if decides else None)
+                tells = only_tells(place_of_call())
+                if decides or not tells:
+                    place = "" if tells else place_unless_told()
+                    self.take(number, bool if decides else None, place, what_is_taken(function))
                 if function is torch.Tensor.__repr__ and is_size(tensor):
                     return repr(_content(tensor, None))
             return function(tensor, *args, **kwargs)
 
         return watch
 
-    def take(self, number: Any, kind: type | None = None) -> None:
+    def take(self, number: Any, kind: type | None = None, place: str = "", what: str = "") -> None:
         """Keep a tensor of one element, as it is now; what matters of it is what it is as a bool, or the number."""
         if len(self.numbers) == _MANY or number.numel() != 1:
             self.lost = True
             return
         self._tensors.append(number)
         self._kinds.append(kind)
+        self._places.append((place, what))
         self.numbers.append(_content(number, kind))
 
     def clear(self) -> None:
         self.lost = self.incomplete = False
         self.numbers.clear()
         self._kinds.clear()
+        self._places.clear()
         self._tensors.clear()
 
     def tensors(self) -> list[torch.Tensor]:
@@ -110,8 +117,9 @@ class Conditions:
             return []
         return self._tensors
 
-    def settle(self, graph: Any) -> None:
+    def settle(self, graph: Any, arguments: Iterable[Any]) -> None:
         """Take what they are computed from out of the returns of the graph."""
+        self._arguments = {value.debugName() for value in arguments}
         count = 0 if self.lost else len(self._tensors)
         self._tensors.clear()
         if count:
@@ -119,6 +127,19 @@ class Conditions:
             self._graph = graph
             self._values = [packed.inputsAt(i) for i in range(packed.inputsSize() - count, packed.inputsSize())]
             _cut(packed, packed.inputsSize() - count, packed.inputsSize())
+
+    def of_values(self, known: Callable[[], Mapping[str, Any]], labels: Set[str]) -> dict[str, str]:
+        """Where numbers were taken that hang on the content of arguments, and as what: `len(x[x > 0])`.
+
+        Args:
+            known: gives sizes as expressions of labels, by the names of the values that they are in the trace.
+        """
+        live = Live(lambda value: value.debugName() in self._arguments)
+        doubtful = [
+            (value, place) for value, place in zip(self._values, self._places) if place[0] and live.doubtful(value)
+        ]
+        sizes = known() if doubtful else {}
+        return dict(place for value, place in doubtful if live.number(value, sizes, labels))
 
     def learn(self, known: Callable[[], Mapping[str, Any]], example: Sizes) -> None:
         """Take sizes as expressions of the labels, by the names of the values that they are in the trace.

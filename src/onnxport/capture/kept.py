@@ -21,6 +21,7 @@ import torch.nn.functional as F
 from ..program import Program
 from .conditions import TAKES_NUMBERS, Conditions
 from .modes import TracingMode, has_tensors, instead, is_basic, stacks
+from .pitfalls import place_unless_told, what_is_taken
 from .shared import shared
 
 Function = Callable[..., Any]
@@ -128,6 +129,7 @@ class Kept:
             **read,
             **{function: self._pieces(function, 2) for function in _CUT_TO_PIECES},
             **{function: self._pieces(function, 1) for function in (torch.unbind, torch.Tensor.unbind)},
+            torch.Tensor.__iter__: self._pieces(torch.Tensor.__iter__, 1),
         }
 
     def _getitem(self, tensor: torch.Tensor, index: Any) -> Any:
@@ -164,11 +166,11 @@ class Kept:
                 or not kwargs.keys() <= _OF_PIECES
             ):
                 self.doubtful = True
-            elif torch._C._get_tracing_state() and not isinstance(given[0], (list, tuple)):
+            elif torch._C._get_tracing_state() and args[0].dim() and not isinstance(given[0], (list, tuple)):
                 size, step = args[0].size(axis), given[0]
                 if "chunk" in function.__name__:
                     step = ((size + step - 1) // step).clamp(min=1)
-                self._conditions.take((size + step - 1) // step)
+                self._conditions.take((size + step - 1) // step, None, place_unless_told(), what_is_taken(function))
             return call(*args, **kwargs)
 
         return watch

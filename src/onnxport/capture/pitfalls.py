@@ -16,6 +16,7 @@ import torch
 from ..errors import warn
 from ..program.ir import Conversion
 from .graph import INNER, inputs_of
+from .live import Live, follows_sizes
 from .messages import only_tells
 from .readings import Readings
 
@@ -43,8 +44,6 @@ _LAYERS = tuple(
     os.path.join(os.path.dirname(torch.__file__), *part)
     for part in (("nn", "modules"), ("nn", "functional.py"), ("distributions", "distribution.py"))
 )
-# How far back the trace is followed to an input.
-_LIMIT = 5000
 
 
 class Pitfalls:
@@ -55,7 +54,7 @@ class Pitfalls:
     """
 
     def __init__(self, is_argument: Callable[[Any], bool]) -> None:
-        self.is_argument = is_argument
+        self._live = Live(is_argument)
         self.seen: dict[str, str] = {}  # what is warned of, by line
         self.lost = False  # whether values were taken that aren't among the readings
         self.readings = Readings()
@@ -71,7 +70,7 @@ class Pitfalls:
         def watch(*args: Any, **kwargs: Any) -> Any:
             if torch._C._get_tracing_state() and not sys._getframe(2).f_code.co_filename.startswith(_LAYERS):
                 tensors = [x for x in args if isinstance(x, torch.Tensor)]  # `equal` takes the values of two
-                tensor = next(filter(self._is_live, tensors), None)
+                tensor = next(filter(self._live.content, tensors), None)
                 place = place_of_call()
                 if tensor is not None and function not in _NOT_OF_VALUES:
                     result = call(*args, **kwargs)
@@ -97,30 +96,16 @@ class Pitfalls:
             if place not in read:
                 warn(constant(place, what))
 
-    def _is_live(self, tensor: torch.Tensor) -> bool:
-        """Whether a tensor depends on the content of an argument, not on sizes and constants alone."""
-        pending: list[Any] = [torch._C._get_value_trace(tensor)]  # type: ignore[attr-defined]
-        seen: set[str] = set()
-        while pending and len(seen) < _LIMIT:
-            value = pending.pop()
-            name = value.debugName()
-            if name in seen:
-                continue
-            seen.add(name)
-            node = value.node()
-            kind = node.kind()
-            if kind == "prim::Param":
-                if self.is_argument(value):
-                    return True
-            elif kind not in ("aten::size", "aten::numel", "prim::shape", "prim::Constant"):
-                pending.extend(inputs_of(node))
-        return bool(pending)
+
+def what_is_taken(function: Callable[..., Any]) -> str:
+    """What a function makes of a tensor."""
+    return _TAKES.get(function, "a number of pieces")
 
 
-def constant(place: str, what: str) -> str:
+def constant(place: str, what: str, taken: str = "the value of a tensor") -> str:
     """What is said of a value that was taken out of the trace."""
     return (
-        f"{place} takes the value of a tensor as {what}: in the exported model it is a constant, that of the "
+        f"{place} takes {taken} as {what}: in the exported model it is a constant, that of the "
         "example. Compute with tensors (torch.where for an `if`), or script that part of the model "
         "(torch.jit.script), which keeps its ifs and loops"
     )
@@ -140,7 +125,19 @@ def _threshold(condition: torch.Tensor) -> int | None:
 
 def place_of_call() -> str:
     """The innermost line that is the user's."""
-    frame: Any = sys._getframe(2)
+    frame = _frame_of_call()
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def place_unless_told() -> str:
+    """That line, or "" of a function that asks whether it is traced: it knows what it does there."""
+    frame = _frame_of_call()
+    told = any(name.endswith("is_tracing") for name in frame.f_code.co_names)
+    return "" if told else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def _frame_of_call() -> Any:
+    frame: Any = sys._getframe(3)
     while frame.f_back is not None and (frame.f_code.co_filename + os.sep).startswith(INNER):
         frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+    return frame

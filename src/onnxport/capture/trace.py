@@ -173,7 +173,8 @@ def _recorded(
     calls.close(graph)
     calls_scripts = parts.module is not None or any(graph.findAllNodes("prim::CallFunction"))
     torch._C._jit_pass_inline(graph)
-    conditions.settle(graph)
+    first = 0 if parts.module is None else 1
+    conditions.settle(graph, list(graph.inputs())[first : first + len(leaves)])
 
     def read() -> Program:
         program = _program(graph, model, arguments.names, inputs, weights, output_names, parts, calls)
@@ -329,7 +330,7 @@ def _quiet() -> Iterator[None]:
 
 @contextlib.contextmanager
 def unchanged(model: Any) -> Iterator[None]:
-    """Undo what a run changes: attributes and buffers of every module, and the random state."""
+    """Undo what a run changes: attributes and buffers of every module, what is in their dicts and lists, and the random state."""
     modules = [module for _, module in _named_modules(model)]
     scripted = (torch.jit.ScriptModule,)
     state = [

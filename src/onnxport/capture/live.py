@@ -1,0 +1,143 @@
+"""Whether what Python takes out of a trace depends on the content of an argument.
+
+The sizes of most tensors follow from those of the arguments. Where values say how many elements there are (`x[x > 0]`,
+`nonzero`, `torch.arange(lengths.max())`), a size is a value like others: one that Python reads is a constant of the trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set
+from typing import Any
+
+import torch
+
+from ..dims import Dim, free_symbols
+from .graph import inputs_of
+
+# Operators of whose results values say how many elements they have.
+_BY_VALUE = frozenset(
+    {"aten::nonzero", "aten::nonzero_numpy", "aten::argwhere", "aten::masked_select", "aten::repeat_interleave",
+     "aten::bincount", "aten::_unique", "aten::_unique2", "aten::unique_dim", "aten::unique_consecutive",
+     "aten::unique_dim_consecutive", "torchvision::nms"}
+)  # fmt: skip
+# Of these the second result is as large as the argument.
+_UNIQUE = frozenset(kind for kind in _BY_VALUE if "unique" in kind)
+_MASKS = (torch.bool, torch.uint8)
+_SIZES = ("aten::size", "aten::numel", "aten::_shape_as_tensor", "prim::shape")
+# How many values are looked at.
+_LIMIT = 100_000
+
+
+class Live:
+    """What is known of the values of one graph; those which were found not to depend on arguments are remembered.
+
+    Args:
+        is_argument: whether a `torch._C.Value` of the graph's inputs is an argument of the model, no weight.
+    """
+
+    def __init__(self, is_argument: Callable[[Any], bool]) -> None:
+        self._is_argument = is_argument
+        self._known: set[tuple[str, bool]] = set()
+
+    def content(self, tensor: torch.Tensor) -> bool:
+        """Whether a traced tensor depends on the content of an argument, not on sizes and constants alone."""
+        pending: list[Any] = [torch._C._get_value_trace(tensor)]  # type: ignore[attr-defined]
+        seen: set[str] = set()
+        while pending and len(seen) < _LIMIT:
+            value = pending.pop()
+            name = value.debugName()
+            if name in seen or (name, False) in self._known:
+                continue
+            seen.add(name)
+            node = value.node()
+            if node.kind() == "prim::Param":
+                if self._is_argument(value):
+                    return True
+            elif node.kind() not in (*_SIZES, "prim::Constant"):
+                pending.extend(inputs_of(node))
+        if not pending:
+            self._known |= {(name, False) for name in seen}
+        return bool(pending)
+
+    def doubtful(self, number: Any) -> bool:
+        """Whether a number that was taken out of sizes may depend on the content of an argument."""
+        return any(map(self._by_value, _sized(number).values()))
+
+    def number(self, number: Any, sizes: Mapping[str, Any], labels: Set[str]) -> bool:
+        """Whether a number that was taken out of sizes does.
+
+        Args:
+            number: the `torch._C.Value`.
+            sizes: expressions that sizes are, by the names of their values.
+            labels: what these are made of where they follow from sizes of arguments.
+        """
+        return any(not _follows(sizes.get(size), labels) and self._by_value(of) for size, of in _sized(number).items())
+
+    def _by_value(self, tensor: Any) -> bool:
+        """Whether sizes of a tensor may depend on the content of an argument."""
+        pending = [(tensor, True)]  # values, and whether it is their sizes that matter
+        seen: set[tuple[str, bool]] = set()
+        while pending and len(seen) < _LIMIT:
+            value, of_sizes = pending.pop()
+            key = (value.debugName(), of_sizes)
+            if key in seen or (of_sizes and key in self._known):
+                continue
+            seen.add(key)
+            node = value.node()
+            if node.kind() == "prim::Param":
+                if not of_sizes and self._is_argument(value):
+                    return True
+            elif node.kind() in _SIZES:
+                pending.append((node.inputsAt(0), True))
+            elif node.kind() != "prim::Constant":
+                pending += _sizes_from(value, node) if of_sizes else [(x, False) for x in inputs_of(node)]
+        self._known |= {key for key in seen if key[1]}
+        return False
+
+
+def _sized(number: Any) -> dict[Any, Any]:
+    """The sizes that a number is computed from: the value that each is of, by its name."""
+    pending, seen, found = [number], set(), {}
+    while pending:
+        node = pending.pop().node()
+        if node.kind() in _SIZES:
+            found[node.outputsAt(0).debugName()] = node.inputsAt(0)
+            continue
+        operands = [x for x in inputs_of(node) if x.debugName() not in seen]
+        seen |= {x.debugName() for x in operands}
+        pending += operands
+    return found
+
+
+def _follows(size: Any, labels: Set[str]) -> bool:
+    """Whether a size is known to be a number, or an expression of the labels."""
+    return isinstance(size, int | Dim) and free_symbols(size) <= labels
+
+
+def follows_sizes(tensor: torch.Tensor) -> bool:
+    """Whether values of a traced tensor are computed from sizes."""
+    return bool(_sized(torch._C._get_value_trace(tensor)))  # type: ignore[attr-defined]
+
+
+def _sizes_from(value: Any, node: Any) -> list[tuple[Any, bool]]:
+    """What the sizes of a result of a node hang on: values, or the sizes of others."""
+    kind, operands = node.kind(), inputs_of(node)
+    if (kind in _BY_VALUE and not (kind in _UNIQUE and value.offset() == 1)) or (
+        kind == "aten::where" and len(operands) == 1
+    ):
+        return [(operand, False) for operand in operands]
+    if kind == "aten::index":
+        return [(operands[0], True), *((index, not _is_mask(index)) for index in inputs_of(operands[1].node()))]
+    return [(operand, _has_sizes(operand)) for operand in operands]
+
+
+def _is_mask(index: Any) -> bool:
+    return index.type().kind() == "TensorType" and index.type().dtype() in _MASKS
+
+
+def _has_sizes(operand: Any) -> bool:
+    """Whether a result takes its sizes from those of an operand; numbers among the operands are sizes themselves."""
+    kind = operand.type().kind()
+    if kind == "ListType":
+        return operand.type().getElementType().kind() in ("TensorType", "OptionalType")
+    return kind in ("TensorType", "TupleType", "OptionalType")

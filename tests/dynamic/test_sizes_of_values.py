@@ -1,0 +1,114 @@
+"""Sizes that values decide (`x[x > 0]`, `nonzero`): what Python takes out of them is warned of, with dynamic axes and without."""
+
+import inspect
+import warnings
+
+import pytest
+import torch
+
+import onnxport
+from onnxport.errors import OnnxExporterWarning
+
+
+def counted(x):
+    return x * int((x[:, 0] > 0).nonzero().size(0))  # taken
+
+
+def asked(x):
+    if x[x[:, 0] > 0].shape[0] > 3:  # taken
+        return x * 2
+    return x * 3
+
+
+def empty(x):
+    found = x[x[:, 0] > 0]
+    return found.sum(0) if found.numel() else x.sum(0)  # taken
+
+
+def length(x):
+    return x / len(torch.unique(x.long()))  # taken
+
+
+def rows(x):
+    total = x.sum(0)
+    for row in x[x[:, 0] > 0]:  # taken
+        total = total + row * total
+    return total
+
+
+def indices(x):
+    for i in (x[:, 0] > 0).nonzero()[:, 0]:  # taken
+        x = x + x[i]
+    return x
+
+
+def repeated(x):
+    longer = x.repeat_interleave((x[:, 0] > 0).long() + 1, 0)
+    for i in range(longer.shape[0]):  # taken
+        x = x + longer[i]
+    return x
+
+
+def pieces(x):
+    return torch.cat(x[x[:, 0] > 0].split(1), 1)  # taken
+
+
+def positions(x):
+    found = torch.where(x[:, 0] > 0)[0]
+    return x[found[0] :] if len(found) > 1 else x  # taken
+
+
+@pytest.mark.parametrize("axes", [{}, {0: "n"}], ids=["fixed", "dynamic"])
+@pytest.mark.parametrize(
+    "function", [counted, asked, empty, length, rows, indices, repeated, pieces, positions], ids=lambda f: f.__name__
+)
+def test_told(function, axes):
+    torch.manual_seed(1)
+    lines, first = inspect.getsourcelines(function)
+    line = next(first + n for n, line in enumerate(lines) if "# taken" in line)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        onnxport.export(function, (torch.randn(6, 4),), input_names=["x"], dynamic_axes={"x": axes})
+    assert any(f"{__file__}:{line} takes a size that depends on values" in str(w.message) for w in said)
+
+
+def columns(x):
+    found = x[x[:, 0] > 0]
+    left, top, right, bottom = found.unbind(1)
+    if found.shape[1] == 4 and len(found.t()) == 4:
+        left = left + sum(part.sum() for part in found.t())
+    return torch.stack([left, top, right, bottom], found.dim() - 1)
+
+
+def selected(x):
+    kept = x[(x[:, 0] > 0).nonzero()[:, 0]]
+    best = kept.sum(1).argsort()
+    return kept[best], torch.arange(kept.shape[0]), torch.zeros(len(x), kept.shape[1])
+
+
+def known_to_be_traced(x):
+    found = x[x[:, 0] > 0]
+    if len(found) and not torch.jit.is_tracing():
+        found = found.contiguous()
+    return found * 2
+
+
+def of_constants(x):
+    return x * len(torch.tensor([1.0, -1.0, 2.0]).nonzero()) + torch.eye(4).nonzero().shape[0]
+
+
+def inverse(x):
+    _, back = torch.unique(x.long()[:, 0], return_inverse=True)
+    return back.view(2, 3) if back.shape[0] == 6 else back
+
+
+@pytest.mark.parametrize(
+    "function", [columns, selected, known_to_be_traced, of_constants, inverse], ids=lambda f: f.__name__
+)
+def test_all_else_is_not(function, recwarn):
+    torch.manual_seed(1)
+    exported = onnxport.export(function, (torch.randn(6, 4),), input_names=["x"])
+    assert not [w for w in recwarn if issubclass(w.category, OnnxExporterWarning)]
+    x = torch.randn(6, 4)
+    given, expected = exported(x), function(x)
+    torch.testing.assert_close(given, expected)
