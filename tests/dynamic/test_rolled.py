@@ -340,7 +340,7 @@ def test_loops_in_long_loops_are_looked_for_once():
     def looked(count: int) -> int:
         calls = 0
 
-        class Counting(rolled._Rolling):
+        class Counting(rolled.Rolling):
             def _roles(self, run):
                 nonlocal calls
                 calls += 1

@@ -135,7 +135,7 @@ def settle_readings(program: Program) -> None:
 
     if program.readings:
         drop_unread(program)
-        followed = {r.place for r in program.readings if r.followed}
+        followed = {r.place for r in program.readings if r.followed or r.of_sizes}
         for place, what in {r.place: r.what for r in program.readings if r.place not in followed}.items():
             warn(constant(place, what))
         program.readings.clear()

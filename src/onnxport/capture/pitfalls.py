@@ -18,7 +18,7 @@ from ..program.ir import Conversion
 from .graph import INNER, inputs_of
 from .live import Live, follows_sizes
 from .messages import only_tells
-from .readings import Readings
+from .readings import TAKES_LISTS, Readings
 
 _TAKES: dict[Callable[..., Any], str] = {
     torch.Tensor.item: "a Python number",
@@ -78,6 +78,10 @@ class Pitfalls:
                     self.seen.setdefault(place, what)
                     return result
                 self._note(function, what, args[0], place)
+                if function in TAKES_LISTS and args[0].dim() and follows_sizes(args[0]):
+                    result = call(*args, **kwargs)
+                    self.readings.take(function, args[0], result, place, what, of_sizes=True)
+                    return result
             return call(*args, **kwargs)
 
         return watch

@@ -7,6 +7,7 @@ can be computed from the tensor instead (see `liveness`).
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -18,12 +19,10 @@ from ..program.ir import Reading
 from .graph import inputs_of
 
 # So many elements of a list, lists, and ints of one source line are followed.
-_ELEMENTS, _LISTS, _INTS = 64, 256, 16
+_ELEMENTS, _LISTS, _INTS = 4096, 256, 64
 _INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
-TAKES_INTS = frozenset(
-    {torch.Tensor.item, torch.Tensor.__int__, torch.Tensor.__index__, torch.Tensor.tolist, torch.Tensor.numpy,
-     torch.Tensor.__array__}
-)  # fmt: skip
+TAKES_LISTS = frozenset({torch.Tensor.tolist, torch.Tensor.numpy, torch.Tensor.__array__})
+TAKES_INTS = frozenset({torch.Tensor.item, torch.Tensor.__int__, torch.Tensor.__index__, *TAKES_LISTS})
 
 
 class Readings:
@@ -37,7 +36,16 @@ class Readings:
         self.made.clear()
         self._keys.clear()
 
-    def take(self, function: Callable[..., Any], tensor: torch.Tensor, result: Any, place: str, what: str) -> bool:
+    def take(
+        self,
+        function: Callable[..., Any],
+        tensor: torch.Tensor,
+        result: Any,
+        place: str,
+        what: str,
+        *,
+        of_sizes: bool = False,
+    ) -> bool:
         """Keep the tensor, if it can be followed."""
         if function not in TAKES_INTS or tensor.dtype not in _INTEGERS or not 0 < tensor.numel() <= _ELEMENTS:
             return False
@@ -45,7 +53,7 @@ class Readings:
         if key not in self._keys:  # `index.max()` is read by each layer
             self._keys.add(key)
             content = result if isinstance(result, int) else [int(x) for x in _flat(result)]
-            self.made.append((tensor.clone(), Reading(None, content, place, what)))
+            self.made.append((tensor.clone(), Reading(None, content, place, what, of_sizes)))
         return True
 
     def tensors(self) -> list[torch.Tensor]:
@@ -60,7 +68,7 @@ class Readings:
         if self.made:
             values = program.block.returns[-len(self.made) :]
             del program.block.returns[-len(self.made) :]
-            program.readings = [Reading(v, r.content, r.place, r.what) for v, (_, r) in zip(values, self.made)]
+            program.readings = [dataclasses.replace(r, value=v) for v, (_, r) in zip(values, self.made)]
 
 
 def _flat(result: Any) -> list[Any]:

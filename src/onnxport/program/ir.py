@@ -203,12 +203,13 @@ class Conversion:
 
 @dataclass(slots=True)
 class Reading:
-    """Values of the inputs that became Python ints while the model ran."""
+    """Values of the inputs that became Python ints while the model ran; or what was computed from sizes."""
 
     value: Value | None  # the tensor, as it was then
     content: int | list[int]
     place: str  # "model.py:41"
     what: str  # "a Python int"
+    of_sizes: bool = False
     followed: bool = False  # whether what is made of the ints follows the tensor
 
 

@@ -86,6 +86,11 @@ class _Run:
             step += 1
         return list(carried)
 
+    def append(self, node: Node, inputs: list[Any]) -> list[Any]:
+        """As operators of torch, functions of lists get copies of them."""
+        inputs[0].append(inputs[1])
+        return [inputs[0]]
+
     def python(self, node: Node, inputs: list[Any]) -> list[Any]:
         if not node.blocks:
             raise NotInterpreted(node.op)
@@ -111,6 +116,11 @@ _SPECIALS: dict[str, _Special] = {
     "prim::ListUnpack": lambda run, node, inputs: list(inputs[0]),
     "prim::TupleUnpack": lambda run, node, inputs: list(inputs[0]),
     "prim::TupleIndex": lambda run, node, inputs: [inputs[0][inputs[1]]],
+    "aten::append.t": _Run.append,
+    "aten::reverse.t": lambda run, node, inputs: [inputs[0].reverse()],
+    "aten::__getitem__.t": lambda run, node, inputs: [inputs[0][inputs[1]]],
+    "aten::len.t": lambda run, node, inputs: [len(inputs[0])],
+    "prim::tolist": lambda run, node, inputs: [inputs[0].tolist()],
     "prim::NumToTensor": lambda run, node, inputs: [torch.tensor(inputs[0])],
     "prim::dtype": lambda run, node, inputs: [inputs[0].dtype],
     "prim::device": lambda run, node, inputs: [inputs[0].device],

@@ -89,7 +89,7 @@ def _thaw(program: Program, sizes: Sizes, reruns: Reruns) -> tuple[Report, list[
     takes_ints = not all(c.decides and c.threshold is not None for c in conversions)
     if takes_ints and (grown is None or grown.same) and (crossed is None or crossed.same):
         crossed = next((trial for trial in trials.far() if not trial.same), crossed)
-    read = trials.with_other_values() if program.readings else []
+    read = trials.with_other_values() if any(not reading.of_sizes for reading in program.readings) else []
     first = grown or crossed
     if first is None and not read:
         return Report(tuple(sizes) if trials.failure else (), failure=trials.failure), [], None

@@ -58,8 +58,7 @@ class Reruns:
                 return outputs
 
         def resize(leaves: list[torch.Tensor]) -> list[torch.Tensor]:
-            resized = self._resized(leaves, sizes)
-            return resized if values is None else values.of(resized)
+            return self._at(leaves, sizes, values)
 
         key = (values, *sorted(sizes.items()))
         if key not in self._traces:
@@ -90,17 +89,19 @@ class Reruns:
         found = {leaf.shape[axis] for leaf, axes in zip(leaves, self.axes) for axis in axes}
         return any(_is_lengths(leaf) and int(leaf.max()) in found for leaf in leaves)
 
-    def run(self, sizes: Sizes, failing: Failing | None = None) -> list[torch.Tensor] | Exception:
+    def run(
+        self, sizes: Sizes, failing: Failing | None = None, values: Other | None = None
+    ) -> list[torch.Tensor] | Exception:
         """What the model gives, in a fraction of the time of a trace; `failing` is told of functions that raise."""
         arguments = self._arguments
         noticed = Failing()
 
         def call() -> list[torch.Tensor]:
             with torch.no_grad(), compiling_nothing(self.model), unchanged(self.model), noticed:
-                positional, named = arguments.rebuild(tuple(copies(self._resized(arguments.leaves, sizes))))
+                positional, named = arguments.rebuild(tuple(copies(self._at(arguments.leaves, sizes, values))))
                 return flatten_outputs(self.model(*positional, **named)).leaves
 
-        key = (None, *sorted(sizes.items()))
+        key = (values, *sorted(sizes.items()))
         if key not in self._ran:
             outputs = self._following(lambda: _tried(call, sizes), key)
             if isinstance(outputs, Exception):
@@ -126,12 +127,14 @@ class Reruns:
 
         return _tried(call, sizes)
 
-    def interpreted(self, program: Program, sizes: Sizes) -> list[torch.Tensor] | Exception:
+    def interpreted(
+        self, program: Program, sizes: Sizes, values: Other | None = None
+    ) -> list[torch.Tensor] | Exception:
         """What a program gives that isn't what was recorded any more."""
 
         def call() -> list[torch.Tensor]:
             with torch.no_grad(), unchanged(self.model):
-                return self._interpret(program, copies(self._resized(self._arguments.leaves, sizes)))
+                return self._interpret(program, copies(self._at(self._arguments.leaves, sizes, values)))
 
         return _tried(call, sizes)
 

@@ -18,94 +18,74 @@ all iterations but for indices that go on by equal steps, and what the iteration
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 
 from ...program import Block, Node, Operand, Value
-from ...program.schema import parse
+from .expressions import integer
+from .loop_nodes import (
+    GET,
+    Carried,
+    Index,
+    Local,
+    Loop,
+    Refused,
+    Run,
+    Uses,
+    copied,
+    leaves_of,
+    node_of,
+    over_whole_list,
+)
+from .read_lists import ReadLists
 
-_MUL = parse("aten::mul.int(int a, int b) -> int")
-_ADD = parse("aten::add.int(int a, int b) -> int")
-_GET = parse("aten::__getitem__.t(t[](a) list, int idx) -> t(*)")
-_APPEND = parse("aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)")
-_REVERSE = parse("aten::reverse.t(t[](a!) self) -> ()")
 _AXES = {"dim", "dim0", "dim1", "start_dim", "end_dim"}  # arguments whose number is no count of iterations
+# Ints that decide the form of an operator.
+_FORMS = _AXES | {"stride", "padding", "dilation", "kernel_size", "output_padding", "groups"}
 _OPTIONS = 64  # places of the same operation that are tried as the begin of the next iteration
 
 
-def roll(block: Block, inner: bool = False) -> Block | None:
-    """The block with loops in place of repeated nodes, and lists used as they are instead of taken apart; or None.
-
-    Of loops inside loops one becomes a loop, the inner one if asked for.
-    """
-    return _Rolling(block, inner).run()
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Run:
-    """`count` iterations of `period` nodes, from node `start` on."""
+class Way:
+    """How a program is rolled: of loops inside loops one becomes a loop, the inner one if asked for; and whether lists that
+    were read of tensors are used."""
 
-    start: int
-    period: int
-    count: int
-
-    @property
-    def end(self) -> int:
-        return self.start + self.period * self.count
-
-    def node(self, iteration: int, place: int) -> int:
-        return self.start + iteration * self.period + place
+    inner: bool = False
+    reads: bool = False
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Local:
-    """A result of the node at `place` in the same iteration, or of the one before."""
-
-    place: int
-    output: int
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Carried:
-    source: _Local
-    first: Value
+def roll(block: Block, way: Way = Way(), lists: ReadLists | None = None) -> Block | None:
+    """The block with loops in place of repeated nodes, and lists used as they are instead of taken apart; or None."""
+    lists = lists if way.reads and lists else ReadLists()
+    placed = lists.placed(block) if lists else block
+    rolled = Rolling(placed, way.inner, lists).run()
+    return placed if rolled is None and lists.used else rolled
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Index:
-    """`step * iteration + first`; of a list that was taken apart, the element there."""
+class Rolling:
+    """A block in which loops are found; what they are made of asks it for the places of values."""
 
-    first: int
-    step: int
-    unpacked: Node | None = None
-
-
-class _Refused(Exception):
-    """The iterations are no loop, from that iteration on."""
-
-    def __init__(self, iteration: int = 0) -> None:
-        self.iteration = iteration
-
-
-class _Rolling:
-    def __init__(self, block: Block, inner: bool) -> None:
-        self.block, self.nodes, self.inner = block, block.nodes, inner
+    def __init__(self, block: Block, inner: bool = False, lists: ReadLists | None = None) -> None:
+        self.block, self.nodes, self.inner, self.lists = block, block.nodes, inner, lists or ReadLists()
         self.made: dict[Value, tuple[int, int]] = {}  # by which node, as which of its outputs
         self.uses: dict[Value, list[int]] = {}  # by which nodes; the block's returns come last
-        self.leaves = [list(_leaves(node.inputs)) for node in self.nodes]
+        self.leaves = [list(leaves_of(node.inputs)) for node in self.nodes]
         for i, node in enumerate(self.nodes):
             for leaf in self.leaves[i]:
                 self._use(leaf, i)
             for output, value in enumerate(node.outputs):
                 self.made[value] = (i, output)
-        for leaf in _leaves(block.returns):
+        for leaf in leaves_of(block.returns):
             self._use(leaf, len(self.nodes))
         self.renamed: dict[Value, Operand] = {}
         self.instead: dict[int, list[Node]] = {}  # of a node, by its index
         self.indexed: set[Value] = set()  # the first elements of lists whose elements loops take by their index
+        self.elements: dict[Value, tuple[Node, int]] = {}  # of lists that loops make of what each iteration gives
 
     def _use(self, leaf: Any, index: int) -> None:
         if leaf.__class__ is Value:
@@ -121,7 +101,7 @@ class _Rolling:
             if found is not None:
                 changed = True
                 run, loop = found
-                out += loop.before + [loop.node]
+                out += [*loop.before, loop.node, *loop.behind]
                 index = run.end
                 continue
             out += self.instead[index] if index in self.instead else [self._renamed(self.nodes[index])]
@@ -133,7 +113,7 @@ class _Rolling:
 
     def _with_elements(self, nodes: list[Node], returns: list[Operand]) -> list[Node]:
         """What is used outside of the loops of a list that they index is taken by its index, too."""
-        used = {*_used(nodes), *(leaf for leaf in _leaves(returns) if leaf.__class__ is Value)}
+        used = {*_used(nodes), *(leaf for leaf in leaves_of(returns) if leaf.__class__ is Value)}
         result: list[Node] = []
         for node in nodes:
             if node.op != "prim::ListUnpack" or node.outputs[0] not in self.indexed:
@@ -141,7 +121,7 @@ class _Rolling:
                 continue
             for index, output in enumerate(node.outputs):
                 if output in used:
-                    result.append(_node("aten::__getitem__.t", _GET, [node.inputs[0], index], node, "Tensor"))
+                    result.append(node_of("aten::__getitem__.t", GET, [node.inputs[0], index], node))
                     result[-1].outputs = [output]
         return result
 
@@ -153,7 +133,7 @@ class _Rolling:
         return [self.mapped(x) for x in operand] if isinstance(operand, list) else operand
 
     def _renamed(self, node: Node) -> Node:
-        return _copy(node, self.mapped(node.inputs)) if self.renamed else node
+        return copied(node, self.mapped(node.inputs)) if self.renamed else node
 
     def _rejoin(self) -> bool:
         """A list that is taken apart and put together again is itself."""
@@ -193,20 +173,29 @@ class _Rolling:
             return id(operand) if operand.dim() else (operand.dtype, operand.item())
         return int if type(operand) is int else (type(operand), operand)
 
-    def _loop(self, keys: str, first_keys: str, start: int) -> tuple[_Run, _Made] | None:
+    def _loop(self, keys: str, first_keys: str, start: int) -> tuple[Run, Loop] | None:
         """The loop that begins with this node and covers most, or the one with the shortest body."""
         runs = self._runs(keys, first_keys, start)
+        shorter: list[tuple[Run, list[list[Any]]]] = []
         for run in sorted(runs, key=lambda run: (0 if self.inner else run.start - run.end, run.period)):
             try:
                 self._roles(dataclasses.replace(run, count=2))  # looking into what is no loop takes long
                 if self.inner and self._has_loop(keys, first_keys, run):
-                    return None  # so has each that is longer
-                return self._made(run)
-            except _Refused:
+                    break  # so has each that is longer
+                fitting, roles = self._fitting(run)
+                if (not shorter and fitting.count == run.count) or over_whole_list(roles, run.count):
+                    return self._made(fitting, roles)
+                shorter.append((fitting, roles))  # there may be a loop that has this one in it
+            except Refused:
+                continue
+        for run, roles in shorter:
+            try:
+                return self._made(run, roles)
+            except Refused:
                 continue
         return None
 
-    def _runs(self, keys: str, first_keys: str, start: int) -> list[_Run]:
+    def _runs(self, keys: str, first_keys: str, start: int) -> list[Run]:
         """Repetitions of nodes that look alike."""
         runs, at = [], start
         for _ in range(_OPTIONS):
@@ -219,10 +208,10 @@ class _Rolling:
             body, count = keys[at : at + period], 2
             while keys.startswith(body, start + count * period):
                 count += 1
-            runs.append(_Run(start, period, count))
+            runs.append(Run(start, period, count))
         return runs
 
-    def _has_loop(self, keys: str, first_keys: str, run: _Run) -> bool:
+    def _has_loop(self, keys: str, first_keys: str, run: Run) -> bool:
         """Whether there is a loop in the first iteration."""
         end = run.start + run.period
         for start in range(run.start + 1, end):
@@ -230,40 +219,44 @@ class _Rolling:
                 if inside.start + 2 * inside.period <= end:
                     try:
                         self._roles(dataclasses.replace(inside, count=2))
-                    except _Refused:
+                    except Refused:
                         continue
                     return True
         return False
 
-    def _made(self, run: _Run) -> tuple[_Run, _Made]:
+    def _fitting(self, run: Run) -> tuple[Run, list[list[Any]]]:
+        """The first iterations, as far as they are a loop, and what their operands are."""
         while run.count > 1:
             try:
-                roles = self._roles(run)
-            except _Refused as refused:
+                return run, self._roles(run)
+            except Refused as refused:
                 run = dataclasses.replace(run, count=refused.iteration)
-                continue
-            try:
-                return run, _Made(self, run, roles)
-            except _Refused:
-                # What is used of the last iteration isn't all carried: that one stays as it is behind the loop.
-                run = dataclasses.replace(run, count=run.count - 1)
-                return run, _Made(self, run, self._roles(run))
-        raise _Refused
+        raise Refused
 
-    def _roles(self, run: _Run) -> list[list[Any]]:
+    def _made(self, run: Run, roles: list[list[Any]]) -> tuple[Run, Loop]:
+        try:
+            return run, Loop(self, run, roles)
+        except Refused:
+            # What is used of the last iteration isn't all carried: that one stays as it is behind the loop.
+            run, roles = self._fitting(dataclasses.replace(run, count=run.count - 1))
+            return run, Loop(self, run, roles)
+
+    def _roles(self, run: Run) -> list[list[Any]]:
         """What each operand is, in the order of the leaves of each node of the first iteration."""
         roles = []
         for place in range(run.period):
             columns = zip(*[self.leaves[run.node(t, place)] for t in range(run.count)])
-            roles.append([self._role(run, column) for column in columns])
-        if not any(isinstance(role, (_Carried, _Index)) for row in roles for role in row):
-            raise _Refused  # nothing goes on from iteration to iteration
+            roles.append([self._role(run, place, i, column) for i, column in enumerate(columns)])
+        if not any(
+            isinstance(role, Carried) or (isinstance(role, Index) and role.varies) for row in roles for role in row
+        ):
+            raise Refused  # nothing goes on from iteration to iteration
         return roles
 
-    def _role(self, run: _Run, column: Sequence[Any]) -> Any:
+    def _role(self, run: Run, place: int, leaf: int, column: Sequence[Any]) -> Any:
         first = column[0]
         if first.__class__ is not Value:
-            return _progress(column)
+            return self._read(run, place, leaf, column) or _progress(column)
         sources = [self._source(run, t, leaf) for t, leaf in enumerate(column)]
         if sources[0] is not None:
             return _same(sources)
@@ -273,11 +266,35 @@ class _Rolling:
             source = _same(sources[1:], 1)
             ranks = {_rank(first), _rank(self.nodes[run.node(0, source.place)].outputs[source.output])}
             if len(ranks - {None}) > 1:
-                raise _Refused
-            return _Carried(source, first)
+                raise Refused
+            return Carried(source, first)
         return self._element(run, column)
 
-    def _source(self, run: _Run, iteration: int, leaf: Value) -> tuple[int, int, int] | None:
+    def _read(self, run: Run, place: int, leaf: int, column: Sequence[Any]) -> Index | None:
+        """Numbers of a list that was read of a tensor before."""
+        numbers = list(map(integer, column)) if self.lists else []
+        read = self.lists.find(numbers, lambda value: self.made.get(value, (-1, 0))[0] < run.start) if numbers else None
+        as_tensor = isinstance(column[0], torch.Tensor)
+        if read is None or not (as_tensor or self._is_size(run.node(0, place), leaf)):
+            return None
+        return Index(0, 1, read=read, as_tensor=as_tensor, varies=len(set(numbers)) > 1)
+
+    def _is_size(self, index: int, leaf: int) -> bool:
+        """Whether an int that a node takes may be any, as a size or a position may."""
+        node = self.nodes[index]
+        counts = [sum(1 for _ in leaves_of([x])) for x in node.inputs]
+        position = bisect.bisect_right(list(itertools.accumulate(counts)), leaf)
+        if node.op == "prim::ListConstruct":
+            uses = [(i, self.nodes[i].inputs.index(node.outputs[0])) for i in self.uses.get(node.outputs[0], [])]
+            return all(self._is_size(i, sum(1 for _ in leaves_of(self.nodes[i].inputs[:at]))) for i, at in uses)
+        argument = node.schema.arguments[position] if node.schema is not None else None
+        return (
+            argument is not None
+            and argument.name not in _FORMS
+            and argument.type.startswith(("SymInt", "Scalar", "Tensor"))
+        )
+
+    def _source(self, run: Run, iteration: int, leaf: Value) -> tuple[int, int, int] | None:
         """How many iterations before, at which place and as which output a value is made; None if outside."""
         index, output = self.made.get(leaf, (-1, 0))
         if not run.start <= index < run.end:
@@ -285,38 +302,55 @@ class _Rolling:
         before, place = divmod(index - run.start, run.period)
         return before - iteration, place, output
 
-    def _element(self, run: _Run, column: Sequence[Any]) -> _Index:
+    def _element(self, run: Run, column: Sequence[Any]) -> Index:
         """Elements of a list that was taken apart before."""
-        places = [self.made.get(leaf, (-1, 0)) for leaf in column]
-        index = places[0][0]
-        if index < 0 or index >= run.start or self.nodes[index].op != "prim::ListUnpack":
-            raise _Refused
+        places = [self._unpacked(run, leaf) for leaf in column]
+        node = places[0][0]
+        if node is None:
+            raise Refused
         for t, (other, _) in enumerate(places):
-            if other != index:
-                raise _Refused(t)
+            if other is not node:
+                raise Refused(t)
         progress = _progress([output for _, output in places])
-        if not isinstance(progress, _Index):
-            raise _Refused
-        return dataclasses.replace(progress, unpacked=self.nodes[index])
+        if not isinstance(progress, Index):
+            raise Refused
+        return dataclasses.replace(progress, unpacked=node)
+
+    def _unpacked(self, run: Run, leaf: Value) -> tuple[Node | None, int]:
+        """The node that takes the list apart which a value is an element of, and its place in there."""
+        if leaf in self.elements:
+            return self.elements[leaf]
+        index, output = self.made.get(leaf, (-1, 0))
+        is_element = 0 <= index < run.start and self.nodes[index].op == "prim::ListUnpack"
+        return (self.nodes[index] if is_element else None), output
+
+    def is_cut_by_list(self, unpacked: Node) -> bool:
+        """Whether a list that is taken apart are the pieces of a tensor that a list which was read says the sizes of."""
+        index, _ = self.made.get(unpacked.inputs[0], (-1, 0))  # type: ignore[call-overload]
+        operands = self.nodes[index].inputs if index >= 0 else []
+        makers = [self.made.get(x, (-1, 0))[0] for x in operands if x.__class__ is Value]
+        return any(self.nodes[i].op == "prim::tolist" for i in makers if i >= 0)
 
     # -- uses behind a loop -------------------------------------------------------------------------
 
-    def uses_behind(self, run: _Run, place: int, output: int) -> tuple[list[int], bool]:
-        """Lists that hold this result of all iterations in order, and whether the last one is used otherwise."""
+    def uses_behind(self, run: Run, place: int, output: int) -> Uses:
+        """Where this result of all iterations is used behind the loop."""
         values = [self.nodes[run.node(t, place)].outputs[output] for t in range(run.count)]
         lists: dict[int, None] = {}
-        last = False
+        otherwise: set[int] = set()
         for t, value in enumerate(values):
             for user in self.uses.get(value, []):
                 if user < run.end:
                     continue
                 if self._is_list(user) and self._holds(user, values):
                     lists[user] = None
-                elif t == run.count - 1:
-                    last = True
                 else:
-                    raise _Refused
-        return list(lists), last
+                    otherwise.add(t)
+        if len(otherwise) == run.count:
+            return Uses(list(lists), each=True)
+        if otherwise - {run.count - 1}:
+            raise Refused
+        return Uses(list(lists), last=bool(otherwise))
 
     def _holds(self, user: int, values: list[Value]) -> bool:
         """Whether a list holds these values in order, or in reverse, behind none that are newer."""
@@ -337,124 +371,12 @@ class _Rolling:
         return (inputs[::-1] if reverse else inputs), reverse
 
 
-class _Made:
-    """The nodes of a loop."""
-
-    def __init__(self, rolling: _Rolling, run: _Run, roles: list[list[Any]]) -> None:
-        self.rolling, self.run = rolling, run
-        self.before: list[Node] = []
-        self.inner: list[Node] = []
-        self.values: dict[Any, Value] = {}  # indices, elements and carried values
-        self.iteration = Value("iteration", "int")
-        self.carried: dict[_Carried, Value] = {}
-        self.lists: list[tuple[int, Value, list[Operand], bool]] = []
-        template = [rolling.nodes[run.node(0, place)] for place in range(run.period)]
-        uses = self._uses()
-        body = [_copy(node, self._operands(node.inputs, iter(row))) for node, row in zip(template, roles)]
-        appends = []
-        for (place, output), (users, _) in uses.items():
-            for user in users:
-                appended = self._list(user, place, output)
-                result = template[place].outputs[output]
-                appends.append(_node("aten::append.t", _APPEND, [appended, result], template[place]))
-        sources = [carried.source for carried in self.carried]
-        returns = [True, *(template[s.place].outputs[s.output] for s in sources)]
-        block = Block([self.iteration, *self.carried.values()], [*self.inner, *body, *appends], returns)
-        results = [Value(value.name, value.type) for value in self.carried.values()]
-        firsts = [rolling.mapped(carried.first) for carried in self.carried]
-        self.node = Node(
-            "prim::Loop", [run.count, True, *firsts], results, blocks=(block,), scope=template[0].scope,
-            location=lambda: template[0].location,
-        )  # fmt: skip
-        by_source = dict(zip(sources, results))
-        if any(last and _Local(*at) not in by_source for at, (_, last) in uses.items()):
-            raise _Refused
-        for (place, output), (_, last) in uses.items():
-            if last:
-                final = rolling.nodes[run.node(run.count - 1, place)].outputs[output]
-                rolling.renamed[final] = by_source[_Local(place, output)]
-        for user, appended, newer, reverse in self.lists:
-            self._go_on(user, appended, newer, reverse)
-
-    def _uses(self) -> dict[tuple[int, int], tuple[list[int], bool]]:
-        run, nodes = self.run, self.rolling.nodes
-        found = {
-            (place, output): self.rolling.uses_behind(run, place, output)
-            for place in range(run.period)
-            for output in range(len(nodes[run.node(0, place)].outputs))
-        }
-        lists = [user for users, _ in found.values() for user in users]
-        if len(lists) != len(set(lists)):  # a list of several results of each iteration
-            raise _Refused
-        return found
-
-    def _list(self, user: int, place: int, output: int) -> Value:
-        """The list before the loop: what it holds that is older."""
-        rolling, run = self.rolling, self.run
-        node = rolling.nodes[user]
-        values = [rolling.nodes[run.node(t, place)].outputs[output] for t in range(run.count)]
-        inputs, reverse = rolling.in_order(user, values)
-        begin = inputs.index(values[0])
-        value = Value(node.outputs[0].name, node.outputs[0].type)
-        self.before.append(Node("prim::ListConstruct", rolling.mapped(inputs[:begin]), [value], scope=node.scope))
-        self.lists.append((user, value, inputs[begin + run.count :], reverse))
-        return value
-
-    def _go_on(self, user: int, appended: Value, newer: list[Operand], reverse: bool) -> None:
-        """What the list holds that is newer is appended where the list was made."""
-        rolling = self.rolling
-        node = rolling.nodes[user]
-        rolling.renamed[node.outputs[0]] = appended
-        nodes = [_node("aten::append.t", _APPEND, [appended, rolling.mapped(x)], node) for x in newer]
-        if reverse:
-            nodes.append(_node("aten::reverse.t", _REVERSE, [appended], node))
-            nodes[-1].outputs = []
-        rolling.instead[user] = nodes
-
-    def _operands(self, operand: list[Operand], roles: Iterator[Any]) -> list[Operand]:
-        return [self._operands(x, roles) if isinstance(x, list) else self._operand(x, next(roles)) for x in operand]
-
-    def _operand(self, leaf: Operand, role: Any) -> Operand:
-        if isinstance(role, _Local):
-            return leaf
-        if isinstance(role, _Carried):
-            return self.carried.setdefault(role, Value(role.first.name, role.first.type))
-        if isinstance(role, _Index):
-            return self._index(role)
-        return self.rolling.mapped(role)
-
-    def _index(self, role: _Index) -> Value:
-        if role in self.values:
-            return self.values[role]
-        origin = self.rolling.nodes[self.run.start]
-        if role.unpacked is None:
-            scaled = _node("aten::mul.int", _MUL, [self.iteration, role.step], origin, "int")
-            made = _node("aten::add.int", _ADD, [scaled.outputs[0], role.first], origin, "int")
-            self.inner += [scaled, made]
-        else:
-            at = self._index(_Index(role.first, role.step))
-            given = self.rolling.mapped(role.unpacked.inputs[0])
-            made = _node("aten::__getitem__.t", _GET, [given, at], origin, "Tensor")
-            self.rolling.indexed.add(role.unpacked.outputs[0])
-            self.inner.append(made)
-        self.values[role] = made.outputs[0]
-        return made.outputs[0]
-
-
-def _leaves(operand: Any) -> Iterator[Any]:
-    if isinstance(operand, list):
-        for x in operand:
-            yield from _leaves(x)
-    else:
-        yield operand
-
-
-def _same(sources: Sequence[Any], first: int = 0) -> _Local:
+def _same(sources: Sequence[Any], first: int = 0) -> Local:
     """The place of results that each iteration takes from itself (or the one before)."""
     for t, source in enumerate(sources):
         if source != sources[0]:
-            raise _Refused(first + t)
-    return _Local(*sources[0][1:])
+            raise Refused(first + t)
+    return Local(*sources[0][1:])
 
 
 def _progress(column: Sequence[Any]) -> Any:
@@ -464,13 +386,13 @@ def _progress(column: Sequence[Any]) -> Any:
         for t, x in enumerate(column):
             if x is not first and (isinstance(x, torch.Tensor) or x != first):
                 if not (isinstance(x, torch.Tensor) and torch.equal(x, first)):
-                    raise _Refused(t)
+                    raise Refused(t)
         return first
     step = column[1] - first
     for t, x in enumerate(column):
         if x != first + step * t:
-            raise _Refused(t)
-    return _Index(first, step)
+            raise Refused(t)
+    return Index(first, step)
 
 
 def _rank(value: Value) -> int | None:
@@ -478,27 +400,9 @@ def _rank(value: Value) -> int | None:
     return None if known is None or known.sizes is None else len(known.sizes)
 
 
-def _copy(node: Node, inputs: list[Operand]) -> Node:
-    return Node(
-        node.op, inputs, node.outputs, schema=node.schema, attributes=node.attributes, blocks=node.blocks, scope=node.scope,
-        location=lambda: node.location,
-    )  # fmt: skip
-
-
-def _node(op: str, schema: Any, inputs: list[Operand], origin: Node, type: str = "List[Tensor]") -> Node:
-    return Node(
-        op,
-        inputs,
-        [Value(op.rpartition(":")[2], type)],
-        schema=schema,
-        scope=origin.scope,
-        location=lambda: origin.location,
-    )
-
-
 def _without_unused_lists(nodes: list[Node], returns: list[Operand]) -> list[Node]:
     """Lists that nobody reads any more, and their elements, aren't made."""
-    used = {leaf for leaf in _leaves(returns) if leaf.__class__ is Value}
+    used = {leaf for leaf in leaves_of(returns) if leaf.__class__ is Value}
     kept = []
     for node in reversed(nodes):
         if node.op in ("prim::ListUnpack", "prim::ListConstruct") and not used.intersection(node.outputs):
@@ -511,7 +415,7 @@ def _without_unused_lists(nodes: list[Node], returns: list[Operand]) -> list[Nod
 def _used(nodes: Sequence[Node]) -> Iterator[Value]:
     """The values that nodes and what is inside them take."""
     for node in nodes:
-        yield from (leaf for leaf in _leaves(node.inputs) if leaf.__class__ is Value)
+        yield from (leaf for leaf in leaves_of(node.inputs) if leaf.__class__ is Value)
         for block in node.blocks:
             yield from _used(block.nodes)
-            yield from (leaf for leaf in _leaves(block.returns) if leaf.__class__ is Value)
+            yield from (leaf for leaf in leaves_of(block.returns) if leaf.__class__ is Value)

@@ -17,6 +17,7 @@ from ...program.schema import parse
 from . import trial_sizes
 from .comparison import Difference, Path, Site, compare, sites
 from .expressions import Expression, Quotient, candidates, integer, number, quotients, separating_size
+from .read_lists import ReadLists
 from .report import Frozen, listed
 from .trial_sizes import Sizes
 from .trials import Trial, Trials
@@ -62,7 +63,7 @@ class Thawing:
             {value: site.number for site in sites(program) for value in site.node.outputs} if self._read else {}
         )
         self.small = ""
-        self._saw_other_values = any(trial.other_values for trial in made)
+        self._saw_other_values = any(trial.values is not None for trial in made)
         longer = self._roll([trial for trial in made if not trial.same])
         for trial in [*made, *longer]:
             self._look(trial)
@@ -72,22 +73,26 @@ class Thawing:
         program = self.program
         if all(compare(program, trial.read())[1] is None for trial in different):
             return []
-        from .rolled import roll
+        from .rolled import Way, roll
 
-        for kind in ("outer", "inner"):
-            block = roll(program.block, kind == "inner")
+        lists = ReadLists(program)
+        for way in [Way(inner, reads) for reads in ((True, False) if lists else (False,)) for inner in (False, True)]:
+            block = roll(program.block, way, lists)
             if block is None:
-                break
+                continue
             rolled = dataclasses.replace(program, block=block)
-            self.trials.rolls = kind
-            others = [Trial(t.sizes, t.recording, False, rolls=kind) for t in different]
+            self.trials.rolls = way
+            others = [Trial(t.sizes, t.recording, False, rolls=way, values=t.values) for t in different]
+            of_sizes = [other for other in others if other.values is None]
             longer = self._longer() if all(map(self._is_smaller, others)) else []
-            if any(compare(rolled, trial.read())[1] is None for trial in [*others, *longer]):
+            if any(compare(rolled, trial.read())[1] is None for trial in [*(of_sizes or others), *longer]):
+                if way.reads:
+                    lists.follow(program)
                 program.block = block
                 for trial, other in zip(different, others):
                     trial.program = other.read()
                 return longer
-        self.trials.rolls = ""
+        self.trials.rolls = None
         return []
 
     def _longer(self) -> list[Trial]:
@@ -105,6 +110,10 @@ class Thawing:
             return
         found, broken, comparable = compare(self.program, trial.read())
         odd = broken or next((d for d in found.values() if integer(d.mine) is None or integer(d.theirs) is None), None)
+        if odd is not None and self.trials.rolls and trial.values is not None:
+            # Lists that were read happen to hold equal numbers, or those of another one: their loops aren't recognised.
+            self.doubtful.append((trial, odd))
+            return
         if odd is not None and self.trials.rolls and self._is_smaller(trial):
             self.few.append((trial.where, odd))  # too few iterations to be seen as a loop
             return
@@ -150,7 +159,7 @@ class Thawing:
     def _goes_wrong(self) -> list[Frozen]:
         """Where an `if` goes another way at small or large sizes, and the program gives other results."""
         for trial, broken in self.doubtful:
-            if not self.trials.agrees(trial.sizes):
+            if not self.trials.agrees(trial):
                 self.small = self.small or trial.where
                 self.breaks.append((trial.where, broken))
                 return [_frozen(broken, trial.where)]

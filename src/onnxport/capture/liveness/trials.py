@@ -15,6 +15,7 @@ from ..caught import Failing
 from ..graph import INNER
 from .comparison import same_text
 from .dead import drop_dead
+from .read_lists import ReadLists
 from .report import listed
 from .trial_sizes import Sizes, far, scanned
 from .values import Other, are_told_apart, numbers, others
@@ -44,11 +45,13 @@ class Reruns(Protocol):
 
     def trace(self, sizes: Sizes, values: Other | None = None) -> Recording | Exception: ...
 
-    def run(self, sizes: Sizes, failing: Any = None) -> list[torch.Tensor] | Exception: ...
+    def run(self, sizes: Sizes, failing: Any = None, values: Other | None = None) -> list[torch.Tensor] | Exception: ...
 
     def replay(self, graph: Any, sizes: Sizes) -> list[torch.Tensor] | Exception: ...
 
-    def interpreted(self, program: Program, sizes: Sizes) -> list[torch.Tensor] | Exception: ...
+    def interpreted(
+        self, program: Program, sizes: Sizes, values: Other | None = None
+    ) -> list[torch.Tensor] | Exception: ...
 
     def hold(self, conditions: Any, sizes: Sizes) -> bool | Exception | None: ...
 
@@ -61,12 +64,12 @@ class Trial:
     recording: Recording
     same: bool
     program: Program | None = None
-    rolls: str = ""  # which loops are made of what repeats, the "inner" or "outer" ones
-    other_values: bool = False
+    rolls: Any = None  # how what repeats is made loops (see `rolled`)
+    values: Other | None = None  # other ones of the arguments
 
     @property
     def where(self) -> str:
-        return "other values of the arguments" if self.other_values else listed(self.sizes)
+        return listed(self.sizes) if self.values is None else "other values of the arguments"
 
     def read(self) -> Program:
         if self.program is None:
@@ -75,7 +78,8 @@ class Trial:
             if self.rolls:
                 from .rolled import roll
 
-                self.program.block = roll(self.program.block, self.rolls == "inner") or self.program.block
+                lists = ReadLists(self.program)
+                self.program.block = roll(self.program.block, self.rolls, lists) or self.program.block
         return self.program
 
 
@@ -85,7 +89,7 @@ class Trials:
     def __init__(self, program: Program, sizes: Sizes, reruns: Reruns) -> None:
         self.program, self.sizes, self.reruns = program, sizes, reruns
         self.failure = ""
-        self.rolls = ""
+        self.rolls: Any = None
         self._known: dict[tuple[int, ...], bool | None] = {}
         self.caught: list[dict[str, int]] = []  # sizes at which the model went on behind an error
 
@@ -185,7 +189,7 @@ class Trials:
                 self.failure = self.failure or f"at {listed(sizes)}: {_raised(recording)}"
             return None
         same = same_text(self.program.keep_alive, recording.graph)
-        return Trial(sizes, recording, same, rolls=self.rolls, other_values=values is not None)
+        return Trial(sizes, recording, same, rolls=self.rolls, values=values)
 
     def with_other_values(self) -> list[Trial]:
         """Traces at the example's sizes with other values, as far as the model takes them."""
@@ -233,11 +237,11 @@ class Trials:
                     return False
         return True
 
-    def agrees(self, sizes: Sizes) -> bool:
-        """Whether the program, which may have been changed, gives the results of the model at these sizes."""
-        expected = self.reruns.run(sizes)
+    def agrees(self, trial: Trial) -> bool:
+        """Whether the program, which may have been changed, gives the results of the model there."""
+        expected = self.reruns.run(trial.sizes, values=trial.values)
         return not isinstance(expected, Exception) and _are_close(
-            self.reruns.interpreted(self.program, sizes), expected
+            self.reruns.interpreted(self.program, trial.sizes, trial.values), expected
         )
 
     def _is_same_at(self, options: Iterator[dict[str, int]]) -> bool:

@@ -75,8 +75,8 @@ def others(program: Program) -> Iterator[Other]:
             yield Other(change, argument)
 
 
-# Of so many ints, products are looked for.
-_FACTORS = 4
+# Of so many ints, products are looked for; of a list so many elements are looked at one by one.
+_FACTORS, _ELEMENTS = 4, 64
 
 
 def numbers(program: Program) -> dict[str, int]:
@@ -84,6 +84,8 @@ def numbers(program: Program) -> dict[str, int]:
     and products of ints, as a count that begins at 0 makes them."""
     found: dict[str, int] = {}
     for index, reading in enumerate(program.readings):
+        if reading.of_sizes:  # their labels tell
+            continue
         found.update({f"read {index}{part}": number for part, (number, _) in _parts(reading).items()})
     single = {label: number for label, number in found.items() if label[5:].isdigit()}
     for first, second in itertools.permutations(list(single)[:_FACTORS], 2):
@@ -100,7 +102,7 @@ def _parts(reading: Reading) -> Mapping[str, tuple[int, tuple[Any, ...]]]:
     if isinstance(content, int):
         return {"": (content, ())}
     parts: dict[str, tuple[int, tuple[Any, ...]]] = {
-        f"[{i}]": (number, ("select", 0, i)) for i, number in enumerate(content)
+        f"[{i}]": (number, ("select", 0, i)) for i, number in enumerate(content[:_ELEMENTS])
     }
     if len(content) > 1:
         parts |= {" max": (max(content), ("max",)), " min": (min(content), ("min",)), " sum": (sum(content), ("sum",))}

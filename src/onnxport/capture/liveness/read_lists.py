@@ -1,0 +1,165 @@
+"""Lists of ints that a model took out of tensors, used as long as they are: `torch.split(x, counts.tolist())`.
+
+In a trace they are constants. Where a program has all numbers of such a list, in order, it is given the list itself, which
+is as long as the tensor. Each program is changed by itself, and says by what it has in common with those of other sizes
+and values whether that is right (see `rolled`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+
+from ...program import Block, Node, Operand, Program, Value
+from ...program.ir import Reading
+from ...program.schema import parse
+
+# Arguments that take lists of any length.
+_ANY_LENGTH = frozenset({"split_sizes", "split_size", "indices"})
+_RESHAPE = parse("aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)")
+_TO = parse(
+    "aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? "
+    "memory_format=None) -> Tensor(a)"
+)
+_INT64 = 4  # as schemas number types
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Read:
+    """The list that was read of a tensor; `factor * n + offset` for each number of it."""
+
+    tensor: Value
+    factor: int = 1
+    offset: int = 0
+
+    @property
+    def is_plain(self) -> bool:
+        return self.factor == 1 and self.offset == 0
+
+
+class ReadLists:
+    """The lists that a program read, and those of them that were used: `counts.tolist()`, `[int(n) for n in counts]`."""
+
+    def __init__(self, program: Program | None = None) -> None:
+        readings = [r for r in program.readings if r.value is not None] if program is not None else []
+        self._made: list[tuple[Any, list[int]]] = [
+            (r.value, r.content) for r in readings if isinstance(r.content, list)
+        ]
+        self.used: set[Value] = set()  # tensors that they are read of
+        singles = [r for r in readings if isinstance(r.content, int)]
+        if program is not None and len(singles) > 1:
+            self._made += _elements(program.block, singles)
+
+    def follow(self, program: Program) -> None:
+        """Say of the readings that were used that they are."""
+        elements = {value: tensor for value, tensor, _ in _places(program.block)}
+        for reading in program.readings:
+            value: Any = reading.value
+            reading.followed |= not self.used.isdisjoint((value, elements.get(value)))
+
+    def __bool__(self) -> bool:
+        return bool(self._made)
+
+    def find(self, numbers: Sequence[Any], is_known: Callable[[Value], bool]) -> Read | None:
+        """The list that was read last of those that have these numbers, or else all of them so much more or less."""
+        if not self._made or not all(type(number) is int for number in numbers):
+            return None
+        known = [(value, held) for value, held in reversed(self._made) if len(held) == len(numbers) and is_known(value)]
+        same = next((value for value, held in known if held == list(numbers)), None)
+        if same is not None:
+            return Read(same)
+        if len(set(numbers)) == 1 or all(number == i for i, number in enumerate(numbers)):  # not of that list
+            return None
+        for factor in (1, -1):
+            for value, held in known:
+                offset = numbers[0] - factor * held[0]
+                if all(number == factor * n + offset for number, n in zip(numbers, held)):
+                    return Read(value, factor, offset)
+        return None
+
+    def nodes(self, tensor: Value, near: Node) -> list[Node]:
+        """What makes the list of its tensor; the last node gives the list, the one before the tensor in one row."""
+        self.used.add(tensor)
+        row = Value("row", "Tensor")
+        read = Value("read", "List[int]")
+        flat = Node(_RESHAPE.full_name, [tensor, [-1]], [row], schema=_RESHAPE, scope=near.scope)
+        return [flat, Node("prim::tolist", [row, 1, 0], [read], scope=near.scope, location=lambda: near.location)]
+
+    def placed(self, block: Block) -> Block:
+        """The block with the lists in place of constants, where an argument takes lists of any length."""
+        nodes: list[Node] = []
+        known: set[Any] = set(block.parameters)
+        constants: dict[Any, list[Any]] = {}
+        for node in block.nodes:
+            if node.op == "prim::ListConstruct":
+                constants[node.outputs[0]] = node.inputs
+            inputs = list(node.inputs)
+            for position, operand in enumerate(inputs):
+                found, more = self._instead(node, position, constants.get(operand, operand), known)
+                if found is not None:
+                    inputs[position] = found
+                    nodes += more
+            changed = any(new is not old for new, old in zip(inputs, node.inputs))
+            nodes.append(_with_inputs(node, inputs) if changed else node)
+            known.update(node.outputs)
+        return Block(block.parameters, nodes, block.returns)
+
+    def _instead(self, node: Node, position: int, operand: Any, known: set[Any]) -> tuple[Operand | None, list[Node]]:
+        if isinstance(operand, torch.Tensor):
+            if operand.dim() != 1 or operand.dtype != torch.int64:
+                return None, []
+            read = self.find(operand.tolist(), known.__contains__)
+            if read is None or not read.is_plain:
+                return None, []
+            flat = self.nodes(read.tensor, node)[0]
+            whole = Value("whole", "Tensor")
+            cast = Node(
+                _TO.full_name, [flat.outputs[0], _INT64, False, False, None], [whole], schema=_TO, scope=node.scope
+            )
+            return whole, [flat, cast]
+        if not isinstance(operand, list) or node.schema is None or not operand:
+            return None, []
+        if node.schema.arguments[position].name not in _ANY_LENGTH:
+            return None, []
+        read = self.find(operand, known.__contains__)
+        if read is None or not read.is_plain:
+            return None, []
+        made = self.nodes(read.tensor, node)
+        return made[-1].outputs[0], made
+
+
+def _elements(block: Block, singles: list[Reading]) -> list[tuple[Any, list[int]]]:
+    """Tensors of which each element was read in order, and the numbers."""
+    content = {reading.value: reading.content for reading in singles}
+    found: dict[Any, list[Any]] = {}
+    for value, tensor, place in _places(block):
+        numbers = found.setdefault(tensor, [])
+        if value in content and place == len(numbers):
+            numbers.append(content[value])
+    return [(tensor, numbers) for tensor, numbers in found.items() if len(numbers) > 1]
+
+
+def _places(block: Block) -> Iterator[tuple[Value, Any, int]]:
+    """Copies of single elements along the first axis of a tensor, the tensor, and which element it is."""
+    elements: dict[Any, tuple[Any, int]] = {}
+    unbound: dict[Any, Any] = {}
+    for node in block.nodes:
+        operands = node.inputs
+        if node.op == "aten::unbind.int" and operands[1] == 0:
+            unbound[node.outputs[0]] = operands[0]
+        elif node.op == "prim::ListUnpack" and operands[0] in unbound:
+            elements.update((value, (unbound[operands[0]], i)) for i, value in enumerate(node.outputs))
+        elif node.op == "aten::select.int" and operands[1] == 0 and type(operands[2]) is int:
+            elements[node.outputs[0]] = operands[0], operands[2]
+        elif node.op == "aten::clone" and operands[0] in elements:
+            yield (node.outputs[0], *elements[operands[0]])
+
+
+def _with_inputs(node: Node, inputs: list[Operand]) -> Node:
+    return Node(
+        node.op, inputs, node.outputs, schema=node.schema, attributes=node.attributes, blocks=node.blocks, scope=node.scope,
+        location=lambda: node.location,
+    )  # fmt: skip
