@@ -30,6 +30,13 @@ def viewed(x):
     return t, row
 
 
+def rows(x):
+    t = torch.tensor([1.0, 2.0, 3.0])
+    t[0] = t[0] + x[0]
+    t[1:] = t[1:] * 2 + x[1:]
+    return t
+
+
 def of_numpy(x):
     t = torch.from_numpy(np.zeros(3, np.float32))
     t += x
@@ -46,7 +53,7 @@ def bits(x):
     return flags
 
 
-CASES = [case(f.__name__, f, f32(3)) for f in (counted, viewed, of_numpy, bits)]
+CASES = [case(f.__name__, f, f32(3)) for f in (counted, viewed, rows, of_numpy, bits)]
 
 
 @cases(CASES)

@@ -351,3 +351,39 @@ def test_writes_to_buffers_are_told():
         proto = exported(model, X)
     assert model.count.item() == 0
     np.testing.assert_allclose(run(proto, X.numpy())[0], (X + 1).numpy(), rtol=1e-6)
+
+
+def _add(p):
+    p.data.add_(1.0)
+
+
+def _add_without_grad(p):
+    with torch.no_grad():
+        p += 1.0
+
+
+def _assign_data(p):
+    p.data = p.data + 1.0
+
+
+def _assign_rows(p):
+    with torch.no_grad():
+        p[:1] = p[:1] + 1.0
+
+
+@pytest.mark.parametrize("write", [_add, _add_without_grad, _assign_data, _assign_rows], ids=lambda f: f.__name__)
+def test_parameters_come_back_as_they_were(write):
+    class Writes(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = torch.nn.Parameter(torch.tensor([2.0]))
+
+        def forward(self, x):
+            write(self.scale)
+            return x * self.scale
+
+    model = Writes()
+    with pytest.warns(OnnxExporterWarning, match="scale"):
+        proto = exported(model, X, dynamic_axes={"x": {0: "rows"}}, input_names=["x"])
+    assert model.scale.item() == 2.0
+    np.testing.assert_allclose(run(proto, X.numpy())[0], (X * 3).numpy(), rtol=1e-6)

@@ -1,8 +1,9 @@
-"""Tensors that the tracer takes for constants, and that the model writes to.
+"""Tensors that the tracer takes for constants, and parameters, that the model writes to.
 
 The tracer keeps a tensor that it doesn't know (`torch.tensor(0.0)`, one in a plain attribute) by reference. Where the
 model goes on to write to it, the constant of the trace would have the value of the end; it has to be that of the
-beginning. The memory is therefore written back when the trace is done.
+beginning. The memory is therefore written back when the trace is done. So is that of parameters, which the exported model
+starts from too; buffers, which models are expected to write to, are copied before the run.
 """
 
 from __future__ import annotations
@@ -40,11 +41,12 @@ class _Kept:
 
 
 class Constants:
-    """Keeps the contents of constants before the first write to them."""
+    """Keeps the contents of constants and parameters before the first write to them."""
 
-    def __init__(self) -> None:
+    def __init__(self, weights: Iterable[torch.Tensor]) -> None:
         self._kept: dict[int, _Kept] = {}  # by the address of the memory
         self._written: set[int] = set()
+        self._parameters = [t for t in weights if isinstance(t, torch.nn.Parameter)]
 
     def watched(self) -> dict[Function, Function]:
         """Functions that write, and what keeps the contents before it calls them."""
@@ -59,16 +61,23 @@ class Constants:
         return watch
 
     def keep(self, tensor: torch.Tensor) -> None:
-        """Keep the content, if it is a constant of the trace."""
+        """Keep the content, if it is a constant of the trace or a parameter."""
         base = tensor if tensor._base is None else tensor._base
         node: Any = torch._C._get_value_trace(base).node()  # type: ignore[attr-defined]
         while node.kind() in _SAME:
             node = node.inputsAt(0).node()
-        if node.kind() != "prim::Constant" or base.layout != torch.strided:
+        if node.kind() not in ("prim::Constant", "prim::Param") or base.layout != torch.strided:
             return
-        storage = base.untyped_storage()
-        if storage.data_ptr() not in self._kept:  # the tensor is kept too: its memory must not be used again
-            self._kept[storage.data_ptr()] = _Kept(base)
+        address = base.untyped_storage().data_ptr()
+        if node.kind() == "prim::Param" and address not in self._addresses:
+            return
+        if address not in self._kept:  # the tensor is kept too: its memory must not be used again
+            self._kept[address] = _Kept(base)
+
+    @functools.cached_property
+    def _addresses(self) -> set[int]:
+        strided = [t for t in self._parameters if t.layout == torch.strided and type(t) is torch.nn.Parameter]
+        return {t.untyped_storage().data_ptr() for t in strided}
 
     @contextlib.contextmanager
     def unchanged(self) -> Iterator[None]:
@@ -103,6 +112,7 @@ def _writers() -> list[Function]:
     """Methods and functions that write to their first argument."""
     found: list[Function] = [
         torch.Tensor.__setitem__,
+        torch.Tensor.data.__set__,  # type: ignore[attr-defined]
         torch.Tensor.__iand__,
         torch.Tensor.__ior__,
         torch.Tensor.__ixor__,

@@ -9,6 +9,7 @@ first is true has lost none but those. Most models do; for all others nothing is
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator, Set
 from types import EllipsisType, NoneType
 from typing import Any
@@ -119,12 +120,12 @@ class Kept:
         self.doubtful = False
         self._conditions = conditions
 
-    def watched(self) -> dict[Function, Function]:
-        """The functions whose arguments matter, and what looks at them before it calls them."""
+    def watched(self, set_item: Function) -> dict[Function, Function]:
+        """The functions whose arguments matter, and what looks at them before it calls them, or `set_item`."""
         read = {function: self._numbers(function, count) for function, count in _READ.items()}
         return {
             torch.Tensor.__getitem__: self._getitem,
-            torch.Tensor.__setitem__: self._setitem,
+            torch.Tensor.__setitem__: functools.partial(self._setitem, set_item),
             torch.tensor: self._tensor,
             **read,
             **{function: self._pieces(function, 2) for function in _CUT_TO_PIECES},
@@ -136,11 +137,11 @@ class Kept:
         self._look_at(index)
         return instead(torch.Tensor.__getitem__)(tensor, index)
 
-    def _setitem(self, tensor: torch.Tensor, index: Any, value: Any) -> None:
+    def _setitem(self, set_item: Function, tensor: torch.Tensor, index: Any, value: Any) -> None:
         self._look_at(index)
         if isinstance(value, torch.Tensor) and value.dim() > 1 and not is_basic(index):  # is it expanded to numbers?
             self.doubtful = True
-        instead(torch.Tensor.__setitem__)(tensor, index, value)
+        set_item(tensor, index, value)
 
     def _look_at(self, index: Any) -> None:
         for part in index if index.__class__ is tuple else (index,):

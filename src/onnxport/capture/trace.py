@@ -121,9 +121,11 @@ def _recorded(
 
     weights = list(named.items())
     parts, calls = Parts(model), Calls(_named_modules(model))
-    pitfalls, constants, conditions = _pitfalls(len(leaves), parts), Constants(), Conditions()
+    pitfalls, conditions = _pitfalls(len(leaves), parts), Conditions()
+    constants = Constants(named.values())
     kept, taken = Kept(conditions), conditions.watched()
-    watched = {**constants.watched(), **kept.watched(), **taken, **pitfalls.watched(taken)}
+    writers = constants.watched()
+    watched = {**writers, **kept.watched(writers[torch.Tensor.__setitem__]), **taken, **pitfalls.watched(taken)}
     caught = Caught(place_of_call)
     mode = TracingMode(watched, constants.keep, caught.failed)
     with (
