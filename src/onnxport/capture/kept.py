@@ -30,43 +30,60 @@ Function = Callable[..., Any]
 # Functions and methods of these names are recorded as one node, with the sizes among their arguments; or they are
 # functions of torch.nn.functional that only pass their arguments on.
 _NAMES = frozenset({
-    "_assert", "abs", "acos", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "add", "addcdiv",
-    "addcmul", "addmm", "all", "alpha_dropout", "amax", "amin", "any", "arange", "argmax", "argmin", "asin", "atan",
-    "atan2", "avg_pool1d", "avg_pool2d", "avg_pool3d", "baddbmm", "batch_norm", "bitwise_and",
-    "bitwise_not", "bitwise_or", "bmm", "cat", "ceil", "celu", "chunk", "clamp", "clamp_max", "clamp_min", "clone",
-    "contiguous", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cos",
-    "cosh", "cumprod", "cumsum", "detach", "div", "dot", "dropout", "einsum", "elu", "embedding",
-    "empty", "empty_like", "eq", "erf", "exp", "exp2", "expand", "expand_as", "expm1", "feature_dropout", "flatten",
-    "flip", "floor", "floor_divide", "fmod", "fold", "full", "gather", "ge", "gelu", "glu", "group_norm", "gru", "gt",
-    "hardsigmoid", "hardswish", "hardtanh", "hypot", "index_copy", "index_select", "instance_norm", "interpolate",
-    "is_complex", "is_floating_point", "isinf", "isnan", "layer_norm", "le", "leaky_relu", "lerp", "linear",
-    "linspace", "log", "log10", "log1p", "log2", "log_softmax", "logical_and", "logical_not", "logical_or",
-    "logsigmoid", "logsumexp", "lstm", "lt", "masked_fill", "matmul", "max", "max_pool1d", "max_pool2d", "max_pool3d",
-    "maximum", "mean", "meshgrid", "min", "minimum", "mish", "mm", "movedim", "mul", "multi_head_attention_forward",
-    "mv", "nan_to_num", "narrow", "ne", "neg", "nelement", "new_full", "new_ones", "new_zeros", "norm", "normalize",
-    "numel", "one_hot", "ones", "ones_like", "outer", "pad", "permute", "pixel_shuffle", "pow", "prelu", "prod",
-    "reciprocal", "relu", "relu6", "remainder", "repeat", "reshape", "reshape_as", "rms_norm", "rnn_relu", "rnn_tanh",
-    "rot90", "round", "rsqrt", "rsub", "scaled_dot_product_attention", "scatter", "select", "selu", "sigmoid", "sign",
-    "silu", "sin", "sinh", "softmax", "softplus", "sort", "split", "sqrt", "square", "squeeze", "stack", "std", "sub",
-    "sum", "swapaxes", "t", "tan", "tanh", "to", "topk", "transpose", "tril", "triu", "triu_indices", "true_divide",
-    "type_as", "unbind", "unflatten", "unfold", "unsqueeze", "var", "view", "view_as", "where", "zeros", "zeros_like",
+    "abs", "absolute", "acos", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d",
+    "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d", "add", "addcdiv", "addcmul", "addmm",
+    "affine_grid", "all", "alpha_dropout", "amax", "amin", "angle", "any", "arange", "arcsin", "arctan2", "argmax",
+    "argmin", "argsort", "argwhere", "asin", "_assert", "atan", "atan2", "avg_pool1d", "avg_pool2d", "avg_pool3d",
+    "baddbmm", "batch_norm", "bilinear", "bincount", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor",
+    "bmm", "broadcast_tensors", "broadcast_to", "bucketize", "cat", "cdist", "ceil", "celu", "channel_shuffle",
+    "chunk", "clamp", "clamp_max", "clamp_min", "clip", "clone", "complex", "concat", "concatenate", "conj",
+    "contiguous", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "copy",
+    "copysign", "cos", "cosh", "cosine_similarity", "count_nonzero", "cross", "cummax", "cummin", "cumprod",
+    "cumsum", "deg2rad", "detach", "diag", "diag_embed", "diagonal", "dist", "div", "divide", "dot", "dropout",
+    "einsum", "elu", "embedding", "embedding_bag", "empty", "empty_like", "eq", "erf", "erfc", "erfinv", "exp",
+    "exp2", "expand", "expand_as", "expm1", "eye", "feature_dropout", "fill", "flatten", "flip", "fliplr", "flipud",
+    "floor", "floor_divide", "fmod", "fold", "frac", "full", "gather", "ge", "gelu", "ger", "glu", "group_norm",
+    "_grouped_mm", "gru", "gru_cell", "gt", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "heaviside",
+    "histc", "hypot", "imag", "index_add", "index_copy", "index_fill", "index_put", "index_select", "inner", "instance_norm",
+    "_int_mm", "interpolate", "_is_all_true", "is_complex", "is_floating_point", "isfinite", "isin", "isinf",
+    "isnan", "kron", "layer_norm", "ldexp", "le", "leaky_relu", "lerp", "linear", "linspace", "local_response_norm",
+    "log", "log10", "log1p", "log2", "log_softmax", "logaddexp", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "logit", "logsigmoid", "logsumexp", "lstm", "lstm_cell", "lt", "masked_fill", "masked_scatter",
+    "masked_select", "matmul", "max", "max_pool1d", "max_pool2d", "max_pool3d", "maximum", "mean", "median",
+    "meshgrid", "min", "minimum", "mish", "mm", "moveaxis", "movedim", "mse_loss", "mul",
+    "multi_head_attention_forward", "multiply", "mv", "nan_to_num", "nansum", "narrow", "ne", "neg", "negative",
+    "nelement", "new_empty", "new_full", "new_ones", "new_zeros", "nonzero", "norm", "normalize", "numel",
+    "one_hot", "ones", "ones_like", "outer", "pad", "permute", "pixel_shuffle", "pixel_unshuffle", "polar",
+    "positive", "pow", "prelu", "prod", "rad2deg", "rand", "rand_like", "randn", "randn_like", "ravel", "real",
+    "reciprocal", "relu", "relu6", "remainder", "repeat", "repeat_interleave", "reshape", "reshape_as", "rms_norm",
+    "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell", "rot90", "round", "rsqrt", "rsub", "scalar_tensor",
+    "scaled_dot_product_attention", "scatter", "scatter_add", "scatter_reduce", "searchsorted", "select", "selu",
+    "_shape_as_tensor", "sigmoid", "sign", "silu", "sin", "sinc", "sinh", "smooth_l1_loss", "softmax", "softmin", "softplus",
+    "softshrink", "softsign", "sort", "split", "sqrt", "square", "squeeze", "stack", "std", "std_mean", "sub",
+    "subtract", "sum", "swapaxes", "swapdims", "t", "take", "take_along_dim", "tan", "tanh", "tensor_split",
+    "threshold", "tile", "to", "topk", "trace", "transpose", "tril", "tril_indices", "triu", "triu_indices",
+    "true_divide", "trunc", "type_as", "unbind", "unflatten", "unfold", "unsqueeze", "var", "var_mean", "view",
+    "view_as", "view_as_complex", "view_as_real", "where", "xlogy", "zero", "zeros", "zeros_like",
 })  # fmt: skip
 _METHODS = frozenset({
     "__abs__", "__add__", "__and__", "__div__", "__eq__", "__floordiv__", "__ge__", "__getitem__", "__gt__", "__iadd__",
     "__imul__", "__invert__", "__isub__", "__itruediv__", "__le__", "__lt__", "__matmul__", "__mod__", "__mul__",
     "__ne__", "__neg__", "__or__", "__pow__", "__radd__", "__rfloordiv__", "__rmatmul__", "__rmul__", "__rpow__",
     "__rsub__", "__rtruediv__", "__sub__", "__truediv__", "bfloat16", "bool", "byte", "cpu", "cuda", "dim", "double",
-    "float", "half", "int", "is_complex", "is_floating_point", "is_signed", "long", "numel", "size", "__iter__",
+    "float", "half", "int", "is_complex", "is_floating_point", "is_signed", "long", "numel", "requires_grad_", "size", "type",
+    "__iter__", "__xor__",
 })  # fmt: skip
-_GETTERS = ("T", "data", "device", "dtype", "is_cuda", "is_nested", "layout", "mT", "ndim", "requires_grad", "shape")
+_GETTERS = ("H", "T", "data", "device", "dtype", "imag", "is_cuda", "is_nested", "layout", "mH", "mT", "ndim", "real", "requires_grad",
+            "shape")  # fmt: skip
 # Nodes that the tracer writes for these beside those of their names.
 _NODES = frozenset(
     {"size", "slice", "index", "alias", "Int", "Float", "ScalarImplicit", "NumToTensor", "ListConstruct", "ListUnpack",
      "TupleConstruct", "numpy_T", "mT", "_convolution", "lift_fresh", "split_with_sizes", "upsample_nearest1d",
      "upsample_nearest2d", "upsample_nearest3d", "upsample_linear1d", "upsample_bilinear2d", "upsample_bicubic2d",
      "upsample_trilinear3d", "_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa", "im2col", "col2im", "linalg_vector_norm", "__and__",
-     "__or__", "__iand__", "__ior__", "copy_", "fill_", "index_put_", "numel", "grid_sampler", "full_like", "diff", "tensor",
-     "_weight_norm", "roll"}
+     "__or__", "__xor__", "__iand__", "__ior__", "__ixor__", "copy_", "fill_", "index_put_", "numel", "grid_sampler", "full_like", "diff", "tensor",
+     "_weight_norm", "roll", "log_sigmoid", "_convolution_mode", "unsafe_chunk", "linalg_solve", "linalg_solve_triangular",
+     "affine_grid_generator", "linalg_norm", "fft_fft", "fft_ifft", "fft_rfft", "fft_irfft", "fft_fft2", "fft_rfft2", "fft_irfft2", "_conj"}
 )  # fmt: skip
 _CUT_TO_PIECES = (torch.split, torch.Tensor.split, torch.chunk, torch.Tensor.chunk)
 _COUNTS = ("chunks", "split_size", "split_size_or_sections")
@@ -84,7 +101,9 @@ _READ: dict[Function, int] = {
     **dict.fromkeys(
         (torch.full_like, torch.diff, torch.Tensor.diff, torch.Tensor.unfold, torch.roll, torch.Tensor.roll), 1
     ),
+    **dict.fromkeys((torch.logit, torch.Tensor.logit), 1),
     **dict.fromkeys((F.grid_sample, torch._weight_norm), 2),  # type: ignore[attr-defined]
+    **dict.fromkeys((torch.cdist, torch.cosine_similarity, F.smooth_l1_loss), 2),
 }
 _TENSORS = frozenset({"input", "weight", "bias", "attn_mask", "running_mean", "running_var", "prepend", "append"})
 # Those among them whose lists are recorded.
@@ -99,7 +118,10 @@ def _functions() -> frozenset[Function]:
     found = [*_READ, *(getattr(holder, name) for holder in holders for name in names if hasattr(holder, name))]
     methods = [getattr(torch.Tensor, name) for name in _METHODS if hasattr(torch.Tensor, name)]
     getters = [getattr(torch.Tensor, name).__get__ for name in _GETTERS]
-    others = [torch._C._set_grad_enabled, torch.device, torch.tensor, torch.Tensor.__setitem__, *TAKES_NUMBERS]
+    others = [torch._C._set_grad_enabled, torch.device, torch.tensor, torch.as_tensor, torch.promote_types, torch.result_type,
+              torch.linalg.norm, torch.linalg.vector_norm, torch.linalg.solve, torch.linalg.solve_triangular, torch.fft.fft, torch.fft.ifft,
+              torch.fft.rfft, torch.fft.irfft, torch.fft.fft2, torch.fft.rfft2, torch.fft.irfft2,
+              torch.Tensor.__setitem__, *TAKES_NUMBERS]  # fmt: skip
     return frozenset([*found, *methods, *getters, *others])
 
 
@@ -126,10 +148,12 @@ class Kept:
         return {
             torch.Tensor.__getitem__: self._getitem,
             torch.Tensor.__setitem__: functools.partial(self._setitem, set_item),
-            torch.tensor: self._tensor,
+            torch.tensor: self._tensor(torch.tensor),
+            torch.as_tensor: self._tensor(torch.as_tensor),
             **read,
             **{function: self._pieces(function, 2) for function in _CUT_TO_PIECES},
             **{function: self._pieces(function, 1) for function in (torch.unbind, torch.Tensor.unbind)},
+            **{function: self._sections(function) for function in (torch.tensor_split, torch.Tensor.tensor_split)},
             torch.Tensor.__iter__: self._pieces(torch.Tensor.__iter__, 1),
         }
 
@@ -148,10 +172,15 @@ class Kept:
             if part.__class__ not in _INDEXES:  # of a list, numbers are read
                 self.doubtful = True
 
-    def _tensor(self, data: Any, *args: Any, **kwargs: Any) -> torch.Tensor:
-        if not isinstance(data, torch.Tensor) and has_tensors(data) and not stacks(data):
-            self.doubtful = True
-        return instead(torch.tensor)(data, *args, **kwargs)  # type: ignore[no-any-return]
+    def _tensor(self, function: Function) -> Function:
+        call = instead(function)
+
+        def watch(data: Any, *args: Any, **kwargs: Any) -> Any:
+            if not isinstance(data, torch.Tensor) and has_tensors(data) and not stacks(data):
+                self.doubtful = True
+            return call(data, *args, **kwargs)
+
+        return watch
 
     def _pieces(self, function: Function, position: int) -> Function:
         """What counts its results by the size of an axis, which is its argument of this position."""
@@ -172,6 +201,21 @@ class Kept:
                 if "chunk" in function.__name__:
                     step = ((size + step - 1) // step).clamp(min=1)
                 self._conditions.take((size + step - 1) // step, None, place_unless_told(), what_is_taken(function))
+            return call(*args, **kwargs)
+
+        return watch
+
+    def _sections(self, function: Function) -> Function:
+        """What counts its results by its second argument."""
+        call = instead(function)
+
+        def watch(*args: Any, **kwargs: Any) -> Any:
+            given = [*args[1:2], *(value for name, value in kwargs.items() if name not in ("dim", "input"))]
+            for count in given:
+                if isinstance(count, torch.Tensor) and not count.dim() and torch._C._get_tracing_state():
+                    self._conditions.take(count)
+                elif isinstance(count, torch.Tensor):
+                    self.doubtful = True
             return call(*args, **kwargs)
 
         return watch
