@@ -165,6 +165,11 @@ class Conditions:
         self._prepare()
         return self._operations
 
+    @property
+    def deciding(self) -> list[str]:
+        """The lines of the bools among the numbers."""
+        return [place for (place, _), number in zip(self._places, self.numbers) if isinstance(number, bool)]
+
     def decisions(self, sizes: Sizes, on_tensors: Callable[[Function], Any]) -> tuple[Number, ...]:
         """The bools among the numbers at other sizes."""
         return tuple(other for mine, other in zip(self.numbers, self._at(sizes, on_tensors)) if isinstance(mine, bool))

@@ -24,16 +24,40 @@ def only_tells(place: str) -> bool:
     return any(first <= int(line) <= last for first, last in _statements(filename))
 
 
+def refuses(place: str) -> bool:
+    """Whether a line decides nothing but that the model raises: `assert n < 512`, `if n > 512: raise ...`."""
+    filename, _, line = place.rpartition(":")
+    return any(first <= int(line) <= last for first, last in _refusals(filename))
+
+
+@functools.cache
+def _refusals(filename: str) -> list[tuple[int, int]]:
+    found = []
+    for node in _nodes(filename):
+        if isinstance(node, ast.Assert):
+            found.append((node.lineno, node.end_lineno or node.lineno))
+        elif isinstance(node, ast.If) and any(map(_only_raises, (node.body, node.orelse))):
+            found.append((node.lineno, node.test.end_lineno or node.lineno))
+    return found
+
+
+def _only_raises(body: list[ast.stmt]) -> bool:
+    return bool(body) and isinstance(body[-1], ast.Raise) and all(isinstance(x, ast.Raise | ast.Assign) for x in body)
+
+
 @functools.cache
 def _statements(filename: str) -> list[tuple[int, int]]:
     """Their first and last lines."""
     lines = linecache.getlines(filename)
+    found = [node for node in _nodes(filename) if isinstance(node, ast.Expr) and _tells(node.value)]
+    return [(node.lineno, node.end_lineno or node.lineno) for node in found if _is_alone(node, lines)]
+
+
+def _nodes(filename: str) -> list[ast.AST]:
     try:
-        tree = ast.parse("".join(lines))
+        return list(ast.walk(ast.parse("".join(linecache.getlines(filename)))))
     except (SyntaxError, ValueError):
         return []
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.Expr) and _tells(node.value)]
-    return [(node.lineno, node.end_lineno or node.lineno) for node in found if _is_alone(node, lines)]
 
 
 def _is_alone(node: ast.Expr, lines: list[str]) -> bool:

@@ -134,7 +134,13 @@ def place_of_call() -> str:
 
 
 def place_unless_told() -> str:
-    """That line, or "" of a function that asks whether it is traced: it knows what it does there."""
+    """That line; "" where a layer of torch checks its arguments, or of a function that asks whether it is traced: it knows what
+    it does there."""
+    caller: Any = sys._getframe(1)
+    while caller.f_code.co_filename.startswith(INNER[1]):
+        caller = caller.f_back
+    if caller.f_code.co_filename.startswith(_LAYERS):
+        return ""
     frame = _frame_of_call()
     told = any(name.endswith("is_tracing") for name in frame.f_code.co_names)
     return "" if told else f"{frame.f_code.co_filename}:{frame.f_lineno}"

@@ -19,6 +19,7 @@ from typing import Any
 from ...program import Program
 from ...program.ir import Conversion
 from . import trial_sizes
+from .beyond import beyond
 from .comparison import takes_pieces
 from .dead import drop_dead
 from .report import Report, listed
@@ -57,6 +58,9 @@ def thaw(program: Program, sizes: Sizes, reruns: Reruns, known: Callable[[Progra
     if report.frozen and blamed is not None:
         return dataclasses.replace(report, labels=Trials(program, sizes, reruns).guilty(blamed))
     return report
+    if not report.frozen:
+        found, where = beyond(Trials(program, sizes, reruns))
+        return dataclasses.replace(report, frozen=tuple(found), small=where, conversions=()) if found else report
 
 
 def _adopt(program: Program, other: Program) -> None:

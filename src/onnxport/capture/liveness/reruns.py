@@ -138,6 +138,16 @@ class Reruns:
 
         return _tried(call, sizes)
 
+    def effort(self, sizes: Sizes) -> int:
+        """About how long a run takes: the elements of the arguments, times those of the weights."""
+        elements = 0
+        for leaf, axes in zip(self._arguments.leaves, self.axes):
+            shape = list(leaf.shape)
+            for axis, label in axes.items():
+                shape[axis] = self.labels.size(label, sizes)
+            elements += math.prod(shape)
+        return elements * (1 + sum(weight.numel() for weight in self._weights))
+
     def hold(self, conditions: Any, sizes: Sizes) -> bool | Exception | None:
         """Whether the numbers that a recording took out of sizes are the same at others; see `Conditions.hold`."""
 

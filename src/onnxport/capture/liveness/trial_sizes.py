@@ -17,7 +17,7 @@ _STEP = 16
 _NEAR = 20  # sizes up to so much larger or smaller are looked at for `if`s that go another way
 _QUARTERS = (2, 3, 5, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)  # of a size: others that are looked at
 _SCANNED = 3000  # so many operations may be run for that, which take about 0.1 ms each
-_FEW = 10  # fewer show nothing
+_FEW = 10  # fewer show nothing, and are run for if each takes no longer than that
 _ALONE = 3
 _HALVED = 8
 _COST = 32  # times the example's run, in all: convolutions and attention at large sizes take minutes
@@ -114,8 +114,8 @@ def scanned(sizes: Sizes, operations: int, conversions: Sequence[Conversion] = (
 
     affordable = [made for made in found.values() if cost(made) <= _COST]
     affordable.sort(key=lambda made: sum(abs(math.log(made[label] / max(size, 1))) for label, size in sizes.items()))
-    count = _SCANNED // max(operations, 1)
-    return affordable[:count] if count >= _FEW else []
+    count = max(_SCANNED // max(operations, 1), _FEW)
+    return affordable[:count] if operations <= _SCANNED else []
 
 
 def around(sizes: Sizes, conversions: Sequence[Conversion]) -> Iterator[dict[str, int]]:

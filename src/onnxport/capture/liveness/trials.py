@@ -57,6 +57,8 @@ class Reruns(Protocol):
 
     def decisions(self, conditions: Any, options: Sequence[Sizes]) -> list[Any]: ...
 
+    def effort(self, sizes: Sizes) -> int: ...
+
 
 @dataclasses.dataclass(slots=True)
 class Trial:

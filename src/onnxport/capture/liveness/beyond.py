@@ -1,0 +1,81 @@
+"""Sizes much larger than the example's at which an `if` goes another way: `if n > 512` in a model that is shown 6.
+
+What is decided is mostly arithmetic on sizes, which costs nothing at any of them. Where a way is found that none of the sizes
+near to the example's goes, the model is run there, if that doesn't take too long; else it is told.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...program import Location
+from ..messages import refuses
+from .report import Frozen, listed
+from .trial_sizes import scanned
+from .trials import Trials
+
+_DOUBLINGS = 17
+_LABELS, _TIMES = 8, 3
+# A run is made of models whose inputs have so many elements times the elements of the weights.
+_EFFORT = 1 << 31
+_EVALUATED = 10_000  # operations, in all
+
+
+def beyond(trials: Trials) -> tuple[list[Frozen], str]:
+    """What is decided otherwise at sizes that weren't tried, and the first such sizes."""
+    conditions = trials.program.conditions
+    if not any(isinstance(number, bool) for number in conditions.numbers):
+        return [], ""
+    if conditions.cost * _DOUBLINGS * 2 * min(len(trials.sizes), _LABELS) > _EVALUATED:
+        return [], ""
+    near = [
+        trials.sizes,
+        *map(trials.allowed, scanned(trials.sizes, conditions.cost, trials.program.conversions or ())),
+    ]
+    ways = set(filter(_is_told, trials.reruns.decisions(conditions, near)))
+    frozen: dict[str, Frozen] = {}
+    where = ""
+    for label in [label for label in list(trials.sizes)[:_LABELS] for _ in range(_TIMES)] if ways else ():
+        sizes, decisions, before = _first(trials, label, ways)
+        if not sizes:
+            continue
+        ways.add(decisions)
+        places = [place for place, a, b in zip(conditions.deciding, before, decisions) if a != b]
+        told = [place for place in places if place and not refuses(place)][:1]
+        larger = {**sizes, label: sizes[label] + sizes[label] // 8 + 1}
+        may_run = trials.reruns.effort(larger) <= _EFFORT
+        if told and not (may_run and trials.agree([sizes, larger])):
+            why = "and gives other results" if may_run else "which is too large to be tried"
+            what = f"this is decided otherwise at {listed(sizes)}, {why}"
+            frozen.setdefault(told[0], Frozen(Location("", told[0]), what))
+            where = where or listed(larger if may_run else sizes)
+    return list(frozen.values()), where
+
+
+def _is_told(decisions: Any) -> bool:
+    return isinstance(decisions, tuple)
+
+
+def _first(trials: Trials, label: str, ways: set[Any]) -> tuple[dict[str, int], Any, Any]:
+    """The least sizes, of one label alone, at which something is decided that isn't among these ways; what it is, and what
+    is decided below them."""
+    conditions, size = trials.program.conditions, max(trials.sizes[label], 1)
+
+    def at(n: int) -> Any:
+        return trials.reruns.decisions(conditions, [{**trials.sizes, label: n}])[0]
+
+    least = size
+    for n in (size << step for step in range(1, _DOUBLINGS + 1)):
+        decisions = at(n)
+        if not _is_told(decisions) or trials.allowed({**trials.sizes, label: n}) != {**trials.sizes, label: n}:
+            break
+        if decisions not in ways:
+            while n - least > 1:
+                middle = (n + least) // 2
+                if at(middle) in ways:
+                    least = middle
+                else:
+                    n, decisions = middle, at(middle)
+            return {**trials.sizes, label: n}, decisions, at(least)
+        least = n
+    return {}, None, None

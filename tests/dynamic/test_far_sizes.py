@@ -1,0 +1,106 @@
+"""An `if` that goes another way only at sizes far above the example's: tried there, or warned of at its line."""
+
+import inspect
+import warnings
+
+import pytest
+import torch
+from torch import nn
+
+import onnxport
+from onnxport.errors import OnnxExporterWarning
+
+
+def compared(x):
+    if x.shape[0] > 200:  # decides
+        return x * 2
+    return x * 3
+
+
+def of_arithmetic(x):
+    if x.shape[0] * 4 >= 800:  # decides
+        x = x[:200]
+    return x * 3
+
+
+def second_of_two(x):
+    if x.shape[0] > 64:
+        x = x * 1
+    if x.shape[0] > 1024:  # decides
+        x = x * 2
+    return x
+
+
+class Large(nn.Module):
+    """Takes too long to be run at such sizes."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 1 << 18)
+
+    def forward(self, x):
+        y = self.layer(x)[:, :4]
+        if x.shape[0] > 4000:  # decides
+            return y[:4000]
+        return y
+
+
+def chunks(x):
+    if x.shape[0] > 256:
+        return torch.cat([x[:128] * 2, x[128:] * 2])
+    return x * 2
+
+
+def refused(x):
+    if x.shape[0] > 1000:
+        text = f"{x.shape[0]} rows are too many"
+        raise ValueError(text)
+    assert x.shape[0] < 900
+    return x * 2
+
+
+class Refusing(Large):
+    def forward(self, x):
+        assert x.shape[0] < 4000, x.shape
+        return self.layer(x)[:, :4]
+
+
+class Cached(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("table", torch.arange(64.0))
+
+    def forward(self, x):
+        if x.shape[0] > self.table.shape[0]:
+            self.table = torch.arange(x.shape[0]).float()
+        return x * self.table[: x.shape[0], None]
+
+
+def exported(function):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        result = onnxport.export(function, (torch.randn(6, 4),), input_names=["x"], dynamic_axes={"x": {0: "n"}})
+    return result, [str(w.message) for w in said if issubclass(w.category, OnnxExporterWarning)]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [compared, of_arithmetic, second_of_two, Large()],
+    ids=lambda f: getattr(f, "__name__", type(f).__name__),
+)
+def test_told(function):
+    lines, first = inspect.getsourcelines(function.forward if isinstance(function, nn.Module) else function)
+    line = next(first + n for n, line in enumerate(lines) if "# decides" in line)
+    _, said = exported(function)
+    assert any("may be wrong at sizes like" in text and f"{__file__}:{line}" in text for text in said)
+
+
+@pytest.mark.parametrize(
+    "function", [chunks, refused, Refusing(), Cached()], ids=lambda f: getattr(f, "__name__", type(f).__name__)
+)
+def test_what_changes_nothing_is_not(function):
+    result, said = exported(function)
+    assert not said
+    for n in (3, 700):
+        x = torch.randn(n, 4)
+        torch.testing.assert_close(result(x), function(x), rtol=1e-4, atol=1e-5)
