@@ -55,12 +55,12 @@ def thaw(program: Program, sizes: Sizes, reruns: Reruns, known: Callable[[Progra
             if not again.frozen:
                 _adopt(program, elsewhere)
                 return dataclasses.replace(again, unchanged=False)
-    if report.frozen and blamed is not None:
-        return dataclasses.replace(report, labels=Trials(program, sizes, reruns).guilty(blamed))
-    return report
     if not report.frozen:
         found, where = beyond(Trials(program, sizes, reruns))
         return dataclasses.replace(report, frozen=tuple(found), small=where, conversions=()) if found else report
+    if report.frozen and blamed is not None:
+        return dataclasses.replace(report, labels=Trials(program, sizes, reruns).guilty(blamed))
+    return report
 
 
 def _adopt(program: Program, other: Program) -> None:
