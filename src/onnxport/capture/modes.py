@@ -207,8 +207,19 @@ def _stacked(data: Any, dtype: torch.dtype) -> torch.Tensor:
     return data.to(dtype) if isinstance(data, torch.Tensor) else torch.tensor(data, dtype=dtype)
 
 
+def _new_tensor(tensor: torch.Tensor, data: Any, *args: Any, **kwargs: Any) -> torch.Tensor:
+    """As `torch.tensor`, of the type of another one."""
+    if not stacks(data):
+        return tensor.new_tensor(data, *args, **kwargs)
+    return _stacked(data, kwargs.get("dtype") or tensor.dtype)
+
+
 def _new(tensor: torch.Tensor, *size: Any, **kwargs: Any) -> torch.Tensor:
-    """`x.new(h, w)` keeps numbers."""
+    """`x.new(h, w)` keeps numbers, and so do `x.new(y.shape)`, and `x.new([h, w])`, which is a tensor of them."""
+    if len(size) == 1 and not kwargs and size[0].__class__ in (list, tuple) and stacks(size[0]):
+        return _stacked(size[0], tensor.dtype)
+    if len(size) == 1 and size[0].__class__ is torch.Size:
+        return tensor.new_empty(size[0], **kwargs)
     sizes = (
         len(size) > 0
         and not kwargs
@@ -253,13 +264,29 @@ def _fill(input: torch.Tensor, value: Any) -> torch.Tensor:
 
 
 def _get_item(tensor: torch.Tensor, index: Any) -> torch.Tensor:
+    index = _live_lists(index)
     if index_parts.has_flags(index):
         tensor, index = index_parts.split(tensor, index)
     return tensor[index]
 
 
+def _live_lists(index: Any) -> Any:
+    """The index with tensors in place of lists, such as `[0, n - 1]`, of sizes and other 0-d tensors."""
+    if index.__class__ is tuple:
+        return tuple(map(_live_lists, index)) if any(i.__class__ is list for i in index) else index
+    return _stacked(index, torch.int64) if index.__class__ is list and stacks(index) and _are_ints(index) else index
+
+
+def _are_ints(data: Any) -> bool:
+    return all(x.dtype in _INT_TYPES if isinstance(x, torch.Tensor) else x.__class__ is int for x in _numbers(data))
+
+
+_INT_TYPES = (torch.int64, torch.int32, torch.int16, torch.int8)
+
+
 def _set_item(tensor: torch.Tensor, index: Any, value: Any) -> None:
     """`x[:n] = y` expands y to sizes that are numbers in the trace, unless it is written as a copy."""
+    index = _live_lists(index)
     if index_parts.has_flags(index):
         tensor, index = index_parts.split(tensor, index)
     if not isinstance(value, torch.Tensor) or not value.dim():
@@ -357,6 +384,7 @@ _INSTEAD: dict[Function, Function] = {
     torch.tensor: _tensor_of(torch.tensor),
     torch.as_tensor: _tensor_of(torch.as_tensor),
     torch.Tensor.new: _new,
+    torch.Tensor.new_tensor: _new_tensor,
     torch.Tensor.data.__get__: torch.Tensor.detach,  # type: ignore[attr-defined]
     torch.Tensor.data.__set__: _set_data,  # type: ignore[attr-defined]
     torch.Tensor.__deepcopy__: _copied,

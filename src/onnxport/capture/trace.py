@@ -19,6 +19,7 @@ from .compiled import compiling_nothing, refused
 from .composed import composed_called
 from .conditions import Conditions
 from .constants import Constants
+from .containers import Contents
 from .encoders import padded_with_zeros
 from .flex_attention import attention_recorded
 from .function_outputs import outputs_in_order
@@ -32,7 +33,7 @@ from .pitfalls import Pitfalls, place_of_call
 from .scopes import Calls, noting
 from .sparse import held_dense, is_sparse
 from .torchscript import Attributes
-from .traced_sizes import number_functions
+from .traced_sizes import number_functions, refuse_constructor, refuse_constructors
 from .tracer_flags import tracer_flags
 from .weights import named_weights
 
@@ -228,6 +229,7 @@ def _record(
                 function, (*inputs, *weights), lambda value: "", False, False, *holder
             )
         torch._C._jit_pass_inline_fork_wait(recorded[0])
+        refuse_constructors(recorded[0])
         return recorded[0], [shaped[id(t)] for t in inputs]
 
     def run_and_replace(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -241,6 +243,9 @@ def _record(
 
     try:
         return graph_of(run)
+    except TypeError as error:
+        refuse_constructor(error)
+        raise
     except RuntimeError as error:
         if enclosed.is_enclosed(error):
             with enclosed.functions_called():
@@ -338,6 +343,7 @@ def unchanged(model: Any) -> Iterator[None]:
     state = [
         (m, dict(m.__dict__), dict(m._parameters), dict(m._buffers)) for m in modules if not isinstance(m, scripted)
     ]
+    containers = Contents(m for m, *_ in state)
     with torch._C.DisableTorchFunction():  # a mode that is on looks at the model's calls
         contents = [(b, b.detach().clone(), _version(b)) for m in modules for b in m.buffers(recurse=False)]
     random = torch.get_rng_state()
@@ -345,6 +351,7 @@ def unchanged(model: Any) -> Iterator[None]:
         yield
     finally:
         torch.set_rng_state(random)
+        containers.restore()
         for module, attributes, parameters, buffers in state:
             module.__dict__.clear()
             module.__dict__.update(attributes)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
+import os
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
@@ -17,8 +18,9 @@ from unittest import mock
 
 import torch
 
+from ..errors import LoweringError
 from . import changed_builtins
-from .graph import INNER, inputs_of
+from .graph import INNER, inputs_of, location
 from .shared import shared
 
 Function: TypeAlias = Callable[..., Any]
@@ -28,7 +30,31 @@ def is_size(tensor: torch.Tensor) -> bool:
     """Whether a traced tensor was made from sizes and constants alone."""
     if tensor.dim() or tensor.dtype != torch.int64 or not torch._C._get_tracing_state():
         return False
-    pending, seen = [torch._C._get_value_trace(tensor)], 0  # type: ignore[attr-defined]
+    return _is_of_sizes_alone(torch._C._get_value_trace(tensor))  # type: ignore[attr-defined]
+
+
+def refuse_constructors(graph: Any) -> None:
+    """Raise where `torch.LongTensor(n)` was given a size: it should be n numbers, but to the tracer, whose sizes are tensors,
+    it is another name for the size."""
+    for node in graph.findAllNodes("aten::alias"):
+        if _is_of_sizes_alone(node.input()):
+            raise LoweringError(_ONE_SIZE, place=location("", node.sourceRange()).source)
+
+
+def refuse_constructor(error: TypeError) -> None:
+    """Raise that instead of an error that is its consequence: the size is of another type than the tensor."""
+    if "expected TensorOptions(" in str(error):
+        raise LoweringError(_ONE_SIZE) from error
+
+
+_ONE_SIZE = (
+    "torch.Tensor(n), torch.LongTensor(n) and the like can't be recorded with one size n; use torch.empty(n, dtype=...), or "
+    "torch.tensor(n) if its value is meant"
+)
+
+
+def _is_of_sizes_alone(value: Any) -> bool:
+    pending, seen = [value], 0
     while pending and seen < 64:
         seen += 1
         node = pending.pop().node()
@@ -70,6 +96,8 @@ _DIVISORS: dict[Function, int] = {
     torch.Tensor.div: 1, torch.Tensor.remainder: 1, torch.Tensor.__floordiv__: 1,
     torch.Tensor.__rdiv__: 0, torch.Tensor.__rfloordiv__: 0,
 }  # fmt: skip
+# Layers of torch check what they are made with (`nn.Unflatten(1, (h, w))`).
+_LAYERS = os.path.join(os.path.dirname(torch.__file__), "nn", "modules") + os.sep
 _MADE_OF = "_onnxport_made_of"
 _EXACT = "_onnxport_exact"
 
@@ -186,13 +214,14 @@ def _instance(plain: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
 def _seems_int(tensor: torch.Tensor) -> bool:
     """Whether a tensor is a size to the code that asks for its type.
 
-    Torch, and this package, know that it is a tensor; so does a function that asks `torch.jit.is_tracing()`, too, such as
-    those which turn a size that is no tensor into a Python number.
+    Torch but for its layers, and this package, know that it is a tensor; so does a function that asks
+    `torch.jit.is_tracing()`, too, such as those which turn a size that is no tensor into a Python number.
     """
     if not torch._C._get_tracing_state():
         return False
     code = sys._getframe(2).f_code
-    if code.co_filename.startswith(INNER) or "is_tracing" in code.co_names:
+    inner = code.co_filename.startswith(INNER) and not code.co_filename.startswith(_LAYERS)
+    if inner or "is_tracing" in code.co_names:
         return False
     return is_size(tensor)
 
