@@ -68,3 +68,14 @@ def test_one_size(kind, size):
     model = Model(lambda x: kind(size(x)).fill_(3) + x[0, 0])
     with pytest.raises(LoweringError, match=r"torch.empty\(n, dtype"):
         onnxport.export(model, torch.randn(2, 6), dynamic_axes={"x": [1]})
+
+
+@pytest.mark.parametrize("kind", [torch.LongTensor, torch.FloatTensor, torch.Tensor])
+def test_several_sizes(kind):
+    """These the tracer reads, behind the back of those who look for it."""
+    model = Model(lambda x: (kind(x.shape[1], 2).fill_(3) * 2, kind(x.size(0), x.size(1)).zero_() + x))
+    result = onnxport.export(model, torch.randn(2, 6), dynamic_axes={"x": [0, 1]})
+    for shape in ((2, 6), (3, 8), (5, 4)):
+        x = torch.randn(shape)
+        for got, expected in zip(result(x), model(x)):
+            np.testing.assert_array_equal(got, expected)

@@ -19,7 +19,7 @@ import torch
 import torch._functorch.vmap as functorch
 import torch.nn.functional as F
 
-from ..program import Program
+from ..program import Program, Value
 from .conditions import TAKES_NUMBERS, Conditions
 from .modes import TracingMode, has_tensors, instead, is_basic, stacks
 from .pitfalls import place_unless_told, what_is_taken
@@ -242,7 +242,8 @@ class Kept:
         """Whether a trace that called these functions and became this program has kept all sizes."""
         if self.doubtful or not called <= _KEEPING:
             return False
-        return all(map(_is_plain, {node.op.partition(".")[0] for node in program.block.walk()}))
+        kinds = {node.op.partition(".")[0] for node in program.block.walk()}
+        return all(map(_is_plain, kinds)) and not ("aten::empty" in kinds and _may_be_constructed(program))
 
 
 @shared
@@ -259,6 +260,20 @@ def vmap_noticed() -> Iterator[None]:
 
     with mock.patch.object(functorch, "_vmap_increment_nesting", note):
         yield
+
+
+def _may_be_constructed(program: Program) -> bool:
+    """Whether a tensor may be one of `torch.Tensor(h, w)`, which no mode sees: the tracer reads its sizes."""
+    lists: dict[Value, list[Any]] = {}
+    for node in program.block.walk():
+        if node.op == "prim::ListConstruct":
+            lists[node.outputs[0]] = node.inputs
+        elif node.op.partition(".")[0] == "aten::empty":
+            given: Any = node.inputs[0]
+            sizes = given if isinstance(given, list) else lists.get(given, [given])
+            if not any(isinstance(size, Value) for size in sizes):
+                return True
+    return False
 
 
 def _is_plain(kind: str) -> bool:
