@@ -178,6 +178,10 @@ class Reruns:
 
         return [_tried(lambda sizes=sizes: at(sizes), sizes) for sizes in options]  # type: ignore[misc]
 
+    def _at(self, leaves: list[torch.Tensor], sizes: Sizes, values: Other | None) -> list[torch.Tensor]:
+        resized = self._resized(leaves, sizes)
+        return resized if values is None else values.of(resized)
+
     def _resized(self, leaves: list[torch.Tensor], sizes: Sizes) -> list[torch.Tensor]:
         wanted = [{axis: self.labels.size(label, sizes) for axis, label in axes.items()} for axes in self.axes]
         resized = [_resized(leaf, of_leaf) for leaf, of_leaf in zip(leaves, wanted)]
