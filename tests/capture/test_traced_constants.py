@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from tests.harness import case, cases, check, f32
 from torch import nn
 from torch.utils.checkpoint import checkpoint
@@ -37,6 +38,22 @@ def rows(x):
     return t
 
 
+def by_functions(x):
+    a, b, c, d = (torch.tensor([-1.0, 2.0, 3.0]) for _ in range(4))
+    before = a * x + b * x + c * x + d * x
+    nn.LeakyReLU(0.5, inplace=True)(a)
+    F.elu(input=b, inplace=True)
+    nn.init.constant_(c, 5.0)
+    torch._foreach_add_([d], 1.0)
+    return before, a + x, b + x, c + x, d + x
+
+
+def by_max_norm(x):
+    rows = torch.tensor([[3.0, 4.0], [0.3, 0.4]])
+    before = rows * x[:2]
+    return before, F.embedding(torch.tensor([0]), rows, max_norm=1.0), rows
+
+
 def of_numpy(x):
     t = torch.from_numpy(np.zeros(3, np.float32))
     t += x
@@ -53,7 +70,7 @@ def bits(x):
     return flags
 
 
-CASES = [case(f.__name__, f, f32(3)) for f in (counted, viewed, rows, of_numpy, bits)]
+CASES = [case(f.__name__, f, f32(3)) for f in (counted, viewed, rows, by_functions, by_max_norm, of_numpy, bits)]
 
 
 @cases(CASES)

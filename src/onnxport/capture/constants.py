@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 
 from ..errors import OnnxExporterWarning
 from .modes import instead
 
 Function = Callable[..., Any]
+Written = Callable[[tuple[Any, ...], dict[str, Any]], Any]  # of arguments, those that are written to
 
 # Operators whose result is another tensor of the same memory, and not a view to Python.
 _SAME = ("aten::lift_fresh", "aten::detach", "aten::detach_", "aten::alias", "aten::to")
@@ -50,12 +53,15 @@ class Constants:
 
     def watched(self) -> dict[Function, Function]:
         """Functions that write, and what keeps the contents before it calls them."""
-        return {function: self._watch(instead(function)) for function in _writers()}
+        return {function: self._watch(instead(function), written) for function, written in _writers().items()}
 
-    def _watch(self, function: Function) -> Function:
+    def _watch(self, function: Function, written: Written) -> Function:
         def watch(*args: Any, **kwargs: Any) -> Any:
-            if args and isinstance(args[0], torch.Tensor) and torch._C._get_tracing_state():
-                self.keep(args[0])
+            if torch._C._get_tracing_state():
+                tensors = written(args, kwargs)
+                for tensor in tensors if isinstance(tensors, (list, tuple)) else (tensors,):
+                    if isinstance(tensor, torch.Tensor):
+                        self.keep(tensor)
             return function(*args, **kwargs)
 
         return watch
@@ -108,16 +114,31 @@ class Constants:
 
 
 @functools.cache
-def _writers() -> list[Function]:
-    """Methods and functions that write to their first argument."""
-    found: list[Function] = [
+def _writers() -> dict[Function, Written]:
+    """Functions that write, and which of their arguments they write to."""
+    methods: list[Function] = [
         torch.Tensor.__setitem__,
         torch.Tensor.data.__set__,  # type: ignore[attr-defined]
         torch.Tensor.__iand__,
         torch.Tensor.__ior__,
         torch.Tensor.__ixor__,
     ]
-    for holder in (torch.Tensor, torch):
+    for holder in (torch.Tensor, torch, torch.nn.init):
         names = [name for name in dir(holder) if name.endswith("_") and not name.startswith("_")]
-        found += [function for function in (getattr(holder, name) for name in names) if callable(function)]
-    return list(dict.fromkeys(found))
+        methods += [function for function in (getattr(holder, name) for name in names) if callable(function)]
+    methods += [getattr(torch, name) for name in dir(torch) if name.startswith("_foreach_") and name.endswith("_")]
+    functions = [f for f in vars(F).values() if inspect.isfunction(f) and "inplace" in f.__code__.co_varnames]
+    return {
+        **dict.fromkeys((*methods, *functions), _first),
+        **dict.fromkeys((F.embedding, F.embedding_bag), _renormed),
+    }
+
+
+def _first(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return args[0] if args else kwargs.get("input", kwargs.get("tensor"))
+
+
+def _renormed(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The rows of an embedding, which are written to where they are to be no longer than `max_norm`."""
+    norm = args[3] if len(args) > 3 else kwargs.get("max_norm")
+    return None if norm is None else args[1] if len(args) > 1 else kwargs["weight"]
