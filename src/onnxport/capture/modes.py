@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Mapping
+from types import FrameType
 from typing import Any
 
 import torch
@@ -47,7 +49,7 @@ _PLAIN = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
 class TracingMode(TorchFunctionMode):
     """Calls others instead of functions that the tracer records wrongly or not at all, and `watched` for those in it.
 
-    `overwrites` is told of what is given as `out=`, `failed` that a function raised.
+    `overwrites` is told of what is given as `out=`, `failed` that a function raised, `note` of each code that calls one.
 
     It is the only mode that is on, since each costs as much as many an operator does.
     """
@@ -57,10 +59,13 @@ class TracingMode(TorchFunctionMode):
         watched: Mapping[Function, Function],
         overwrites: Callable[[torch.Tensor], None],
         failed: Callable[[], None],
+        note: Callable[[FrameType], None],
     ) -> None:
         super().__init__()
         self._overwrites = overwrites
         self._failed = failed
+        self._note = note
+        self._callers: set[int] = set()
         self._instead = {**_INSTEAD, **watched}
         self.called: set[Function] = set()
 
@@ -68,6 +73,10 @@ class TracingMode(TorchFunctionMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         self.called.add(func)
+        caller = sys._getframe(1)
+        if id(caller.f_code) not in self._callers and torch._C._get_tracing_state():
+            self._callers.add(id(caller.f_code))
+            self._note(caller)
         if types:  # the code of a subclass isn't seen
             self.called.update(kind for kind in types if kind not in _PLAIN)
         call = self._instead.get(func, func)

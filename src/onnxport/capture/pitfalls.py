@@ -27,6 +27,7 @@ _TAKES: dict[Callable[..., Any], str] = {
     torch.Tensor.__float__: "a Python float",
     torch.Tensor.__bool__: "a Python bool, as an `if` does",
     torch.Tensor.__len__: "a Python int",
+    torch.Tensor.is_contiguous: "whether its memory is in order",
     torch.Tensor.__format__: "text",
     torch.Tensor.__repr__: "text",
     torch.Tensor.tolist: "a Python list",
@@ -38,7 +39,7 @@ _TAKES: dict[Callable[..., Any], str] = {
     **dict.fromkeys((torch.Tensor.storage, torch.Tensor.untyped_storage, torch.Tensor.__dlpack__), "plain memory"),
 }
 # Of live tensors these say nothing that matters: text is printed.
-_NOT_OF_VALUES = (torch.Tensor.__len__, torch.Tensor.__format__, torch.Tensor.__repr__)
+_NOT_OF_VALUES = (torch.Tensor.__len__, torch.Tensor.is_contiguous, torch.Tensor.__format__, torch.Tensor.__repr__)
 # The layers and distributions of torch look at values to check their arguments.
 _LAYERS = tuple(
     os.path.join(os.path.dirname(torch.__file__), *part)
@@ -88,10 +89,11 @@ class Pitfalls:
 
     def _note(self, function: Callable[..., Any], what: str, tensor: torch.Tensor, place: str) -> None:
         """Note what may be taken of a size."""
-        decides = function is torch.Tensor.__bool__
+        decides = function in (torch.Tensor.__bool__, torch.Tensor.is_contiguous)
         if not decides and only_tells(place):
             return
-        self.conversions[Conversion(place, what, decides, _threshold(tensor) if decides else None)] = None
+        of_bool = function is torch.Tensor.__bool__
+        self.conversions[Conversion(place, what, decides, _threshold(tensor) if of_bool else None)] = None
 
     def warn(self) -> None:
         """Warn of what is a constant for sure; of readings it is found out."""

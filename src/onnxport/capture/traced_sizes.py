@@ -103,8 +103,24 @@ _EXACT = "_onnxport_exact"
 
 
 def arithmetic_watched() -> dict[Function, Function]:
-    """The functions that compute such floats, and what calls them and keeps what they are computed from."""
-    return {function: _keeping(function, exactly) for function, exactly in _OF_FLOATS.items()}
+    """The functions that compute such floats, and what calls them and keeps what they are computed from; and those that
+    compare them."""
+    return {
+        **{function: _keeping(function, exactly) for function, exactly in _OF_FLOATS.items()},
+        **{getattr(torch.Tensor, name): _comparing(getattr(torch.Tensor, name)) for name in _COMPARISONS},
+    }
+
+
+_COMPARISONS = ("__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__", "lt", "le", "gt", "ge", "eq", "ne")
+
+
+def _comparing(function: Function) -> Function:
+    def compare(*args: Any, **kwargs: Any) -> Any:
+        if any(hasattr(x, _MADE_OF) for x in args) and torch._C._get_tracing_state() and all(map(_is_of_sizes, args)):
+            return function(*(_operand(exact(x) if isinstance(x, torch.Tensor) else x) for x in args), **kwargs)
+        return function(*args, **kwargs)
+
+    return compare
 
 
 def _keeping(function: Function, exactly: Function) -> Function:

@@ -56,8 +56,8 @@ def thaw(program: Program, sizes: Sizes, reruns: Reruns, known: Callable[[Progra
                 _adopt(program, elsewhere)
                 return dataclasses.replace(again, unchanged=False)
     if not report.frozen:
-        found, where = beyond(Trials(program, sizes, reruns))
-        return dataclasses.replace(report, frozen=tuple(found), small=where, conversions=()) if found else report
+        far, where = beyond(Trials(program, sizes, reruns))
+        return dataclasses.replace(report, frozen=tuple(far), small=where, conversions=()) if far else report
     if report.frozen and blamed is not None:
         return dataclasses.replace(report, labels=Trials(program, sizes, reruns).guilty(blamed))
     return report
