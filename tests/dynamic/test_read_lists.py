@@ -99,6 +99,24 @@ def where_found(x, lengths):
     return torch.stack([x[i, place] for i, place in enumerate(places)])
 
 
+def offsets(x, lengths):
+    start, out = 0, []
+    for n in lengths.tolist():
+        out.append(x.flatten(0, 1)[start : start + n].sum(0))
+        start += n
+    return torch.stack(out)
+
+
+def blocks_by_offsets(x, sizes):
+    mask = x.new_full((x.shape[0] * 4, x.shape[0] * 4), -1.0)
+    start = 0
+    for count in [size[0] * size[1] for size in sizes]:
+        end = start + count
+        mask[start:end, start:end] = 0
+        start = end
+    return mask
+
+
 def alone(b):
     return (torch.randn(b, 4, 2),)
 
@@ -115,7 +133,8 @@ CASES = {
     pieces_by_values: alone, pieces_put_together_again: with_sizes(2, 2), pieces_by_arithmetic: with_sizes(4, 4),
     parts_in_two_loops: with_sizes(6, 6, 8), blocks_of_a_mask: with_sizes(2, 2), windows: alone, padded: alone,
     by_numpy: alone, rows_cut: with_lengths, last_elements: with_lengths, filled_up: with_lengths, two_lists: with_lengths,
-    one_by_one: with_lengths, written: with_lengths, where_found: with_lengths,
+    one_by_one: with_lengths, written: with_lengths, where_found: with_lengths, offsets: with_lengths,
+    blocks_by_offsets: with_sizes(2, 2),
 }  # fmt: skip
 
 
@@ -128,10 +147,11 @@ def exported(function, arguments):
         )
 
 
+@pytest.mark.parametrize("rows", [2, 3])
 @pytest.mark.parametrize("function", CASES, ids=lambda f: f.__name__)
-def test_lists_as_long_as_an_axis(function):
+def test_lists_as_long_as_an_axis(function, rows):
     make = CASES[function]
-    result = exported(function, make(3))
+    result = exported(function, make(rows))
     for b in (3, 2, 1, 5, 4):
         arguments = make(b)
         torch.testing.assert_close(result(*arguments), function(*arguments))

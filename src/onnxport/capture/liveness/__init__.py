@@ -50,9 +50,12 @@ def thaw(program: Program, sizes: Sizes, reruns: Reruns, known: Callable[[Progra
         elsewhere.keeps_sizes = elsewhere.keeps_sizes and program.keeps_sizes
         if elsewhere.keeps_sizes:
             elsewhere.conditions.learn(functools.partial(known, elsewhere), trial.sizes)
-        if Trials(elsewhere, sizes, reruns).agree(tried):
+        found = Trials(elsewhere, sizes, reruns)
+        is_general = found.agree(tried)
+        if is_general or (trial.values is None and any(frozen.is_loop for frozen in report.frozen)):
             again, _, _ = _thaw(elsewhere, trial.sizes, reruns)
-            if not again.frozen:
+            # More iterations may show a loop, which then has to give what the model gives where it has fewer.
+            if not again.frozen and (is_general or all(map(found.gives_results, tried))):
                 _adopt(program, elsewhere)
                 return dataclasses.replace(again, unchanged=False)
     if not report.frozen:
@@ -64,7 +67,9 @@ def thaw(program: Program, sizes: Sizes, reruns: Reruns, known: Callable[[Progra
 
 
 def _adopt(program: Program, other: Program) -> None:
-    """Take a program of other sizes, where an `if` took its general branch: what pads by nothing stands for not padding."""
+    """Take a program of other sizes, where an `if` took its general branch: what pads by nothing stands for not padding;
+    or where a loop has more iterations."""
+    program.readings = other.readings
     program.block, program.weights, program.state = other.block, other.weights, other.state
     program.keep_alive = other.keep_alive
     for mine, theirs in zip(program.inputs, other.inputs):
@@ -125,7 +130,7 @@ def _thaw(program: Program, sizes: Sizes, reruns: Reruns) -> tuple[Report, list[
     report = Report(
         stuck, (), tuple(frozen), tuple(conversions), small, trials.failure, tuple(thawing.guessed.values())
     )
-    others = [trial for trial in made if not trial.same] if thawing.breaks or thawing.few else []
+    others = [trial for trial in made if not trial.same] if thawing.breaks else []
     return report, others[:_ELSEWHERE], different[0]
 
 

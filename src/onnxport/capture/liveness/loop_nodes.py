@@ -216,7 +216,7 @@ class Loop:
 
     def _element_read(self, read: Read, at: Value, origin: Node) -> Node:
         """The node that takes an element of a list that was read; the loop runs as often as there are such."""
-        self.before += self.rolling.lists.nodes(read.tensor, origin)
+        self.before += self.rolling.lists.nodes(read, origin)
         numbers = self.before[-1].outputs[0]
         self._count(numbers)
         made = node_of("aten::__getitem__.t", GET, [numbers, at], origin, "int")

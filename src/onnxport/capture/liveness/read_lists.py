@@ -8,6 +8,7 @@ and values whether that is right (see `rolled`).
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -24,20 +25,24 @@ _TO = parse(
     "aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? "
     "memory_format=None) -> Tensor(a)"
 )
+_CUMSUM = parse("aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor")
+_SUB = parse("aten::sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor")
 _INT64 = 4  # as schemas number types
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Read:
-    """The list that was read of a tensor; `factor * n + offset` for each number of it."""
+    """The list that was read of a tensor; `factor * n + offset` for each number of it; or its sums, up to each number, with
+    it or without."""
 
     tensor: Value
     factor: int = 1
     offset: int = 0
+    sums: str = ""  # "with" or "without"
 
     @property
     def is_plain(self) -> bool:
-        return self.factor == 1 and self.offset == 0
+        return self.factor == 1 and self.offset == 0 and not self.sums
 
 
 class ReadLists:
@@ -71,8 +76,12 @@ class ReadLists:
         same = next((value for value, held in known if held == list(numbers)), None)
         if same is not None:
             return Read(same)
-        if len(set(numbers)) == 1 or all(number == i for i, number in enumerate(numbers)):  # not of that list
+        if len(set(numbers)) == 1 or list(numbers) == list(range(len(numbers))):  # not of it
             return None
+        for value, held in known:
+            sums = list(itertools.accumulate(held))
+            if list(numbers) in (sums, [0, *sums[:-1]]):
+                return Read(value, sums="with" if numbers[0] else "without")
         for factor in (1, -1):
             for value, held in known:
                 offset = numbers[0] - factor * held[0]
@@ -80,13 +89,21 @@ class ReadLists:
                     return Read(value, factor, offset)
         return None
 
-    def nodes(self, tensor: Value, near: Node) -> list[Node]:
+    def nodes(self, read: Read, near: Node) -> list[Node]:
         """What makes the list of its tensor; the last node gives the list, the one before the tensor in one row."""
-        self.used.add(tensor)
+        self.used.add(read.tensor)
         row = Value("row", "Tensor")
-        read = Value("read", "List[int]")
-        flat = Node(_RESHAPE.full_name, [tensor, [-1]], [row], schema=_RESHAPE, scope=near.scope)
-        return [flat, Node("prim::tolist", [row, 1, 0], [read], scope=near.scope, location=lambda: near.location)]
+        nodes = [Node(_RESHAPE.full_name, [read.tensor, [-1]], [row], schema=_RESHAPE, scope=near.scope)]
+        if read.sums:
+            made = Value("sums", "Tensor")
+            nodes.append(Node(_CUMSUM.full_name, [row, 0, _INT64], [made], schema=_CUMSUM, scope=near.scope))
+            if read.sums == "without":
+                each, made = made, Value("sums", "Tensor")
+                nodes.append(Node(_SUB.full_name, [each, row, 1], [made], schema=_SUB, scope=near.scope))
+            row = made
+        numbers = Value("read", "List[int]")
+        nodes.append(Node("prim::tolist", [row, 1, 0], [numbers], scope=near.scope, location=lambda: near.location))
+        return nodes
 
     def placed(self, block: Block) -> Block:
         """The block with the lists in place of constants, where an argument takes lists of any length."""
@@ -114,7 +131,7 @@ class ReadLists:
             read = self.find(operand.tolist(), known.__contains__)
             if read is None or not read.is_plain:
                 return None, []
-            flat = self.nodes(read.tensor, node)[0]
+            flat = self.nodes(read, node)[0]
             whole = Value("whole", "Tensor")
             cast = Node(
                 _TO.full_name, [flat.outputs[0], _INT64, False, False, None], [whole], schema=_TO, scope=node.scope
@@ -127,7 +144,7 @@ class ReadLists:
         read = self.find(operand, known.__contains__)
         if read is None or not read.is_plain:
             return None, []
-        made = self.nodes(read.tensor, node)
+        made = self.nodes(read, node)
         return made[-1].outputs[0], made
 
 

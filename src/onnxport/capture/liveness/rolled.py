@@ -21,7 +21,7 @@ from __future__ import annotations
 import bisect
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -63,7 +63,7 @@ def roll(block: Block, way: Way = Way(), lists: ReadLists | None = None) -> Bloc
     """The block with loops in place of repeated nodes, and lists used as they are instead of taken apart; or None."""
     lists = lists if way.reads and lists else ReadLists()
     placed = lists.placed(block) if lists else block
-    rolled = Rolling(placed, way.inner, lists).run()
+    rolled = Rolling(_with_ints_at_uses(placed), way.inner, lists).run()
     return placed if rolled is None and lists.used else rolled
 
 
@@ -227,6 +227,10 @@ class Rolling:
     def _fitting(self, run: Run) -> tuple[Run, list[list[Any]]]:
         """The first iterations, as far as they are a loop, and what their operands are."""
         while run.count > 1:
+            changed = min((i for i in self.instead if run.start <= i < run.end), default=run.end)
+            if changed < run.end:  # a list that a loop before fills
+                run = dataclasses.replace(run, count=(changed - run.start) // run.period)
+                continue
             try:
                 return run, self._roles(run)
             except Refused as refused:
@@ -265,10 +269,15 @@ class Rolling:
         if sources[1] is not None and sources[1][0] == -1:
             source = _same(sources[1:], 1)
             ranks = {_rank(first), _rank(self.nodes[run.node(0, source.place)].outputs[source.output])}
-            if len(ranks - {None}) > 1:
+            if len(ranks - {None}) > 1 or self._writes_view(run.node(0, place), run.node(0, source.place)):
                 raise Refused
             return Carried(source, first)
         return self._element(run, column)
+
+    def _writes_view(self, user: int, maker: int) -> bool:
+        """Whether a node writes to a view, which no other iteration than its own can have made."""
+        writes, views = (self.nodes[index].schema for index in (user, maker))
+        return writes is not None and writes.mutates and views is not None and views.views
 
     def _read(self, run: Run, place: int, leaf: int, column: Sequence[Any]) -> Index | None:
         """Numbers of a list that was read of a tensor before."""
@@ -369,6 +378,34 @@ class Rolling:
         front = next((x for x in inputs if x is values[0] or x is values[-1]), None)
         reverse = len(values) > 1 and front is values[-1]
         return (inputs[::-1] if reverse else inputs), reverse
+
+
+def _with_ints_at_uses(block: Block) -> Block:
+    """The block with each int that is taken out of a tensor taken where it is used.
+
+    The tracer takes all that there will ever be of a tensor behind it, as many as the iterations to come need.
+    """
+    taken = {node.outputs[0]: node for node in block.nodes if node.op == "aten::Int.Tensor"}
+    inside = [b.reads() for node in block.nodes for b in node.blocks]
+    kept = set(leaves_of(block.returns)).union(*inside) if taken else set()
+    nodes: list[Node] = []
+    for node in block.nodes:
+        if node.op == "aten::Int.Tensor" and node.outputs[0] not in kept:
+            continue
+        instead = {}
+        for leaf in leaves_of(node.inputs) if taken else ():
+            if leaf.__class__ is Value and leaf in taken and leaf not in kept:
+                made = instead[leaf] = Value(leaf.name, leaf.type)
+                nodes.append(copied(taken[leaf], taken[leaf].inputs))
+                nodes[-1].outputs = [made]
+        nodes.append(copied(node, _replaced(node.inputs, instead)) if instead else node)
+    return Block(block.parameters, nodes, block.returns)
+
+
+def _replaced(operand: Any, instead: Mapping[Value, Value]) -> Any:
+    if isinstance(operand, list):
+        return [_replaced(x, instead) for x in operand]
+    return instead.get(operand, operand) if operand.__class__ is Value else operand
 
 
 def _same(sources: Sequence[Any], first: int = 0) -> Local:

@@ -21,7 +21,7 @@ from .read_lists import ReadLists
 from .report import Frozen, listed
 from .trial_sizes import Sizes
 from .trials import Trial, Trials
-from .values import ORDER, computed, is_reading, last_before, numbers
+from .values import ORDERS, computed, is_reading, last_before, numbers
 
 # Traces at further sizes that are made to tell expressions apart.
 _TRIALS = 6
@@ -56,7 +56,6 @@ class Thawing:
         self.doubtful: list[tuple[Trial, Difference]] = []
         self.breaks: list[tuple[str, Difference]] = []  # and where
         self.differences: dict[Any, tuple[str, Difference]] = {}
-        self.few: list[tuple[str, Difference]] = []
         self.guessed: dict[Any, Frozen] = {}  # by path; what of it is so when all is seen counts
         self._read = numbers(program)
         self._numbers = (
@@ -115,7 +114,7 @@ class Thawing:
             self.doubtful.append((trial, odd))
             return
         if odd is not None and self.trials.rolls and self._is_smaller(trial):
-            self.few.append((trial.where, odd))  # too few iterations to be seen as a loop
+            self.doubtful.append((trial, odd))  # too few iterations to be seen as a loop
             return
         self.seen.append(_Seen(sizes, found, comparable, goes_on=confirms))
         if broken is not None and confirms:
@@ -148,9 +147,7 @@ class Thawing:
             else:
                 self.guessed.pop(path, None)
                 frozen.append(_frozen(difference, at))
-        if self.few and not frozen:
-            self.small = self.small or self.few[0][0]
-        frozen += [_frozen(broken, at) for at, broken in [*self.breaks, *self.few][:1]]
+        frozen += [_frozen(broken, at) for at, broken in self.breaks[:1]]
         for block, node, new in made:
             before = block.nodes.index(node) if node in block.nodes else len(block.nodes)  # the block's return
             block.nodes[before:before] = new
@@ -159,7 +156,7 @@ class Thawing:
     def _goes_wrong(self) -> list[Frozen]:
         """Where an `if` goes another way at small or large sizes, and the program gives other results."""
         for trial, broken in self.doubtful:
-            if not self.trials.agrees(trial):
+            if not self.trials.gives_results(trial.sizes, trial.values):
                 self.small = self.small or trial.where
                 self.breaks.append((trial.where, broken))
                 return [_frozen(broken, trial.where)]
@@ -269,7 +266,8 @@ class Thawing:
 
     def _look_at_other_values(self) -> bool:
         """See which constants come from the values of the inputs: a number of them may go with a size by chance."""
-        trial = self.trials.at(dict(self.sizes), ORDER)
+        made = (self.trials.at(dict(self.sizes), values) for values in ORDERS)
+        trial = next((trial for trial in made if trial is not None), None)
         if trial is None:
             return False
         found, _, comparable = compare(self.program, trial.read())

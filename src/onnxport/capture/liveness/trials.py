@@ -239,11 +239,11 @@ class Trials:
                     return False
         return True
 
-    def agrees(self, trial: Trial) -> bool:
-        """Whether the program, which may have been changed, gives the results of the model there."""
-        expected = self.reruns.run(trial.sizes, values=trial.values)
-        return not isinstance(expected, Exception) and _are_close(
-            self.reruns.interpreted(self.program, trial.sizes, trial.values), expected
+    def gives_results(self, sizes: Sizes, values: Other | None = None) -> bool:
+        """Whether the program, which may have been changed, gives the results of the model, if that runs there."""
+        expected = self.reruns.run(self.allowed(sizes), values=values)
+        return isinstance(expected, Exception) or _are_close(
+            self.reruns.interpreted(self.program, self.allowed(sizes), values), expected
         )
 
     def _is_same_at(self, options: Iterator[dict[str, int]]) -> bool:

@@ -60,12 +60,12 @@ class Other:
         return [self.change(t) if self.argument in (None, i) and t.numel() else t for i, t in enumerate(leaves)]
 
 
-ORDER = Other(_halves)
+ORDERS = tuple(map(Other, _ORDERS))
 
 
 def others(program: Program) -> Iterator[Other]:
     """Other values to try of the arguments."""
-    yield from map(Other, _ORDERS)
+    yield from ORDERS
     of_ints = [
         i for i, given in enumerate(program.inputs)
         if isinstance(given.example, torch.Tensor) and given.example.dtype in INT_TYPES
