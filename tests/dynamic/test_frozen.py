@@ -124,11 +124,11 @@ def dispatch(x):
 
 
 def from_numpy(x):
-    return x * torch.from_numpy(np.arange(int(x.shape[0]), dtype=np.float32))[:, None]  # frozen
+    return x * torch.from_numpy(np.arange(int(x.shape[0]), dtype=np.float32) ** 2)[:, None]  # frozen
 
 
 def numpy_mask(x):
-    return torch.from_numpy(np.tril(np.ones((x.shape[0], x.shape[0]), np.float32))) @ x  # frozen
+    return torch.from_numpy(np.vander(np.full(x.shape[0], 0.5)).astype(np.float32)) @ x  # frozen
 
 
 def numpy_arithmetic(x):
@@ -136,15 +136,15 @@ def numpy_arithmetic(x):
 
 
 def listed(x):
-    return x + torch.tensor(torch.arange(x.shape[0]).tolist())[:, None]  # frozen
+    return x + torch.tensor(torch.arange(x.shape[0]).exp().tolist())[:, None]  # frozen
 
 
 def array_of_sizes(x):
-    return x * torch.from_numpy(np.array([int(x.shape[0]), 2, 3]))  # frozen
+    return x * torch.from_numpy(np.array([int(x.shape[0]) ** 2, 2, 3]))  # frozen
 
 
 def tensor_of_float(x):
-    return x * torch.tensor(float(x.shape[0]))  # frozen
+    return x * torch.tensor(float(x.shape[0]) ** 0.3)  # frozen
 
 
 def square_root(x):

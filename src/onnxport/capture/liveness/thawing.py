@@ -63,9 +63,21 @@ class Thawing:
         )
         self.small = ""
         self._saw_other_values = any(trial.values is not None for trial in made)
+        self._spell([trial for trial in made if not trial.same])
         longer = self._roll([trial for trial in made if not trial.same])
         for trial in [*made, *longer]:
             self._look(trial)
+
+    def _spell(self, different: list[Trial]) -> None:
+        """Have constant tensors that follow sizes as operators on numbers, in all programs."""
+        others = [trial.read() for trial in different if trial.values is None]
+        if any(not reading.of_sizes for reading in self.program.readings):
+            return  # they may be what was read
+        from .tables import find, spell
+
+        self.trials.tables = find(self.program, others)
+        for program in (self.program, *others):
+            spell(program, self.trials.tables)
 
     def _roll(self, different: list[Trial]) -> list[Trial]:
         """Make loops of what repeats, if the programs have other nodes, and get the same by it; further traces."""
@@ -81,7 +93,7 @@ class Thawing:
                 continue
             rolled = dataclasses.replace(program, block=block)
             self.trials.rolls = way
-            others = [Trial(t.sizes, t.recording, False, rolls=way, values=t.values) for t in different]
+            others = [Trial(t.sizes, t.recording, False, rolls=way, values=t.values, tables=self.trials.tables) for t in different]
             of_sizes = [other for other in others if other.values is None]
             longer = self._longer() if all(map(self._is_smaller, others)) else []
             if any(compare(rolled, trial.read())[1] is None for trial in [*(of_sizes or others), *longer]):

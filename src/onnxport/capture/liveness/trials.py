@@ -68,6 +68,7 @@ class Trial:
     program: Program | None = None
     rolls: Any = None  # how what repeats is made loops (see `rolled`)
     values: Other | None = None  # other ones of the arguments
+    tables: Sequence[Any] = ()  # constants that are spelled out (see `tables`)
 
     @property
     def where(self) -> str:
@@ -77,6 +78,10 @@ class Trial:
         if self.program is None:
             self.program = self.recording.read()
             drop_dead(self.program)
+            if self.tables:
+                from .tables import spell
+
+                spell(self.program, self.tables)
             if self.rolls:
                 from .rolled import roll
 
@@ -92,6 +97,7 @@ class Trials:
         self.program, self.sizes, self.reruns = program, sizes, reruns
         self.failure = ""
         self.rolls: Any = None
+        self.tables: Sequence[Any] = ()
         self._known: dict[tuple[int, ...], bool | None] = {}
         self.caught: list[dict[str, int]] = []  # sizes at which the model went on behind an error
 
@@ -191,7 +197,7 @@ class Trials:
                 self.failure = self.failure or f"at {listed(sizes)}: {_raised(recording)}"
             return None
         same = same_text(self.program.keep_alive, recording.graph)
-        return Trial(sizes, recording, same, rolls=self.rolls, values=values)
+        return Trial(sizes, recording, same, rolls=self.rolls, values=values, tables=self.tables)
 
     def with_other_values(self) -> list[Trial]:
         """Traces at the example's sizes with other values, as far as the model takes them."""
