@@ -65,7 +65,8 @@ writes nothing, and says why the others fail.
   `binomial`, gamma and Dirichlet distributions) are refused.
 * **Sparse tensors** are dense ones in ONNX, with all their zeros. `torch.sparse.softmax`, and code that asks for indices or
   values, is refused.
-* **`resize_`**, and `tensor_split` at a number of places known only at run time, are refused.
+* **`resize_`** to more elements than a tensor has, unless it has none, and `tensor_split` at a number of places known only at
+  run time, are refused.
 
 """
 

@@ -115,10 +115,30 @@ def test_functions_of_single_elements(write):
         onnxport.export(write, (torch.randn(3),), None)
 
 
-@pytest.mark.parametrize("resize", [lambda x: x.resize_(4, 3), lambda x: x.resize_([12]), lambda x: x.resize_as_(x.T)])
-def test_resizing_is_refused(resize):
-    with pytest.raises(LoweringError, match=r"resize_ of a tensor of sizes \[3, 4\] .* use reshape"):
-        onnxport.export(lambda x: resize(x + 1), (torch.ones(3, 4),), None)
+@pytest.mark.parametrize("resize", [lambda x: x.resize_(4, 4), lambda x: x.T.resize_([12]), lambda x: x.resize_as_(x[0])])
+def test_resizing_of_other_memory_is_refused(resize):
+    with pytest.raises(LoweringError, match=r"resize_ of a tensor of sizes \[\d, \d\] .* use reshape"):
+        onnxport.export(lambda x: resize((x + 1).expand(3, 4)), (torch.ones(1, 4),), None)
+
+
+def other_sizes(x):
+    y, z = x * 2, torch.empty(0)
+    row = y[0]
+    y.resize_(2, x.size(0))
+    y += 1
+    row[1] = 9
+    z.resize_as_(x).copy_(x)
+    return y, row, z, torch.empty(0).resize_(x.size(1), 3).fill_(x.size(0))
+
+
+@pytest.mark.parametrize("model", [other_sizes, torch.nn.CrossMapLRN2d(3)], ids=["function", "CrossMapLRN2d"])
+def test_resizing_of_the_same_memory(model):
+    made = (lambda n: torch.randn(n, 4)) if model is other_sizes else (lambda n: torch.randn(2, 5, n, 4))
+    axis = 0 if model is other_sizes else 2
+    result = onnxport.export(model, (made(3),), None, input_names=["x"], dynamic_axes={"x": {axis: "n"}})
+    for n in (3, 5, 2):
+        x = made(n)
+        torch.testing.assert_close(result(x), model(x.clone()))
 
 
 def test_resizing_to_the_same_sizes_is_nothing():

@@ -88,6 +88,12 @@ COMBINED = [
     case("meshgrid_0d", lambda x, y: torch.meshgrid(x, y, indexing="ij"), f32(), f32(2)),
     case("cartesian_prod", lambda x, y: torch.cartesian_prod(x, y), i64(3), i64(2), dynamic=N),
     case("combinations", lambda x: (torch.combinations(x), torch.combinations(x, 3, True)), f32(4)),
+    case(
+        "combinations_of_n",
+        lambda x: [torch.combinations(x, r, e) for r, e in ((1, False), (2, True), (3, False))],
+        f32(4),
+        dynamic=N,
+    ),
     case("one_hot", lambda x: torch.nn.functional.one_hot(x, 5), i64(2, 3, low=0, high=4), dynamic=N),
     case("one_hot_open", lambda x: torch.nn.functional.one_hot(x), i64(3, low=0, high=4), dynamic=N),
     case("double", lambda x: torch.cartesian_prod(x, x), f64(3)),

@@ -112,6 +112,26 @@ def as_many_pieces_as_asked_for(x, k: int):
     return torch.stack(sums), len(parts), parts[-1]
 
 
+@program((R(7, 2), 3), (R(7, 2), 1), opset=16)
+def pieces_of_bfloat16(x, k: int):
+    h = x.to(torch.bfloat16)
+    out: List[Tensor] = []
+    for i in range(k):
+        h = h * 2
+        out.append(h[: i + 1])
+    return out[-1].float(), torch.cat(out).float(), h.split(k)[0].float(), len(out[0])
+
+
+@program((R(3, 7, 2), 3), (R(3, 7, 2), 1), opset=13)
+def pieces_of_complex_numbers(x, k: int):
+    z = torch.view_as_complex(x)
+    out: List[Tensor] = []
+    for i in range(k):
+        z = z * z
+        out.append(z[:, : i + 1])
+    return torch.view_as_real(out[-1]), torch.view_as_real(torch.cat(out, -1)), torch.view_as_real(z.split(k, 1)[0])
+
+
 @program((R(6, 2) > 0,), (R(3, 2) > 0,), dynamic=N, opset=13)
 def pieces_of_bools(m):
     out: List[Tensor] = []

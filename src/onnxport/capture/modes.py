@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import sys
 from collections.abc import Callable, Mapping
 from types import FrameType
@@ -342,15 +343,25 @@ def _in_python(function: Function) -> Function:
 
 
 def _resize(tensor: torch.Tensor, *size: Any, **kwargs: Any) -> torch.Tensor:
-    """`x.resize_()` changes what all names for x mean, which the tracer loses track of."""
+    """`x.resize_()`, which the tracer loses track of: x is another view of its memory, or, if it was empty, zeros.
+
+    More memory for a tensor that has some would also be that of its views.
+    """
     given = size[0] if len(size) == 1 and not isinstance(size[0], (int, torch.Tensor)) else size
-    wanted, old = [int(n) for n in kwargs.get("size", given)], [int(n) for n in tensor.shape]
-    if wanted != old:
-        raise LoweringError(
-            f"resize_ of a tensor of sizes {old} to {wanted} can't be recorded; use reshape(), or a new tensor, under "
-            "a name of its own"
-        )
-    return tensor
+    given = kwargs.get("size", given)
+    wanted, old = [int(n) for n in given], [int(n) for n in tensor.shape]
+    if wanted == old:
+        return tensor
+    count = math.prod(wanted)
+    if tensor.numel() == 0:
+        return tensor.set_(tensor.new_zeros(given))  # type: ignore[call-overload, no-any-return]
+    if count <= tensor.numel() and tensor.is_contiguous():
+        flat = tensor.view(-1)
+        return tensor.set_((flat if count == len(flat) else flat[: math.prod(given)]).view(given))  # type: ignore[call-overload, no-any-return]
+    raise LoweringError(
+        f"resize_ of a tensor of sizes {old} to {wanted} can't be recorded; use reshape(), or a new tensor, under "
+        "a name of its own"
+    )
 
 
 def _resize_as(tensor: torch.Tensor, the_template: torch.Tensor, **_: Any) -> torch.Tensor:

@@ -1,7 +1,8 @@
 """Operations on lists of unknown length, in both of their forms.
 
 As rows, a list is a tensor with its elements along the first axis: everything is slices and concatenations, at every
-opset. As an ONNX sequence (opset 11; 13 where it crosses the border of a body) its elements may differ in size.
+opset. As an ONNX sequence (opset 11; 13 where it crosses the border of a body) its elements may differ in size; complex
+ones are pairs of reals there, and bfloat16 ones, which sequences don't take, float32.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import torch
 
 from .. import dims as sizes
 from ..dims import Dim, Size
-from ..dtypes import to_onnx
+from ..dtypes import real_of, to_onnx
 from ..errors import LoweringError
 from .builder import Builder
 from .emit import INT64_MAX
@@ -26,7 +27,26 @@ _SPLITTABLE = (torch.float32, torch.float64, torch.int32, torch.int64)
 
 
 def sequence_value(dtype: torch.dtype, name: str | None = None) -> ir.Value:
-    return ir.Value(name=name, type=ir.SequenceType(ir.TensorType(ir.DataType(to_onnx(dtype)))))
+    return ir.Value(name=name, type=_type(dtype))
+
+
+def _type(dtype: torch.dtype) -> ir.SequenceType:
+    return ir.SequenceType(ir.TensorType(ir.DataType(to_onnx(_held(dtype)))))
+
+
+def _held(dtype: torch.dtype) -> torch.dtype:
+    """The type in which a sequence holds elements of a type."""
+    return torch.float32 if dtype == torch.bfloat16 else real_of(dtype)
+
+
+def _put_in(g: Builder, element: Tensor) -> ir.Value:
+    return g.value(g.cast(element, torch.float32) if element.dtype == torch.bfloat16 else element)
+
+
+def _taken_out(g: Builder, value: ir.Value, dtype: torch.dtype, dims: tuple[Size, ...] | None) -> Tensor:
+    if dtype == torch.bfloat16:
+        return g.cast(_tensor(g, value, torch.float32, dims), dtype)
+    return _tensor(g, value, dtype, dims)
 
 
 def of_elements(
@@ -48,8 +68,8 @@ def of_elements(
         return Sequence(kind, dtype, dims, rows=content)
     g.require(11, "a list of tensors whose length is known only at run time")
     if elements:
-        return _made(g, kind, dtype, _common(elements), "SequenceConstruct", [g.value(e) for e in elements])
-    return _made(g, kind, dtype, dims, "SequenceEmpty", [], dtype=to_onnx(dtype))
+        return _made(g, kind, dtype, _common(elements), "SequenceConstruct", [_put_in(g, e) for e in elements])
+    return _made(g, kind, dtype, dims, "SequenceEmpty", [], dtype=to_onnx(_held(dtype)))
 
 
 def number(kind: Kind, tensor: Tensor, g: Builder) -> Any:
@@ -84,7 +104,7 @@ def as_rows(g: Builder, x: Sequence) -> Tensor:
         return x.rows
     rows = g.append("ConcatFromSequence", [x.value], {"axis": 0, "new_axis": 1}, 1).outputs[0]
     dims = None if x.dims is None else (g.fresh("len"), *(g.fresh("dim") if d is None else d for d in x.dims))
-    return _tensor(g, rows, x.dtype, dims)
+    return _taken_out(g, rows, x.dtype, dims)
 
 
 def as_sequence(g: Builder, x: Sequence) -> Sequence:
@@ -130,7 +150,7 @@ def _split_in_loop(g: Builder, x: Tensor, dims: Any, lengths: Tensor, axis: int,
     g.require(13, f"a list of {x.dtype} tensors whose length is known only at run time")
     ends = g.cumsum(lengths, 0)
     begins = g.sub(ends, lengths)
-    empty = _made(g, Tensor, x.dtype, dims, "SequenceEmpty", [], dtype=to_onnx(x.dtype))
+    empty = _made(g, Tensor, x.dtype, dims, "SequenceEmpty", [], dtype=to_onnx(_held(x.dtype)))
     trip = g.value(g.size(lengths.shape[0]))
     with g.body() as scope:
         number, proceed = (_tensor(g, g.value_of(None, dtype, ()), dtype, ()) for dtype in (torch.int64, torch.bool))
@@ -139,7 +159,7 @@ def _split_in_loop(g: Builder, x: Tensor, dims: Any, lengths: Tensor, axis: int,
         begin, end = (g.int_of(g.gather(places, number, 0)) for places in (begins, ends))
         piece = g.slice(x, [begin], [end], [axis])
         piece = piece if keepdims else g.squeeze(piece, [axis])
-        after = _made(g, Tensor, x.dtype, dims, "SequenceInsert", [before, g.value(piece)])
+        after = _made(g, Tensor, x.dtype, dims, "SequenceInsert", [before, _put_in(g, piece)])
         same = g.append("Identity", [g.value(proceed)], {}, 1).outputs[0]
         same.type = g.value(proceed).type
         assert after.value is not None
@@ -163,7 +183,7 @@ def get(g: Builder, x: Sequence, index: Size) -> Any:
         element = g.gather(x.rows, g.size(index), 0) if isinstance(index, Dim) else _gather(g, x.rows, index)
     else:
         value = g.append("SequenceAt", [x.value, g.value(g.size(index))], {}, 1).outputs[0]
-        element = _tensor(g, value, x.dtype, _some(g, x.dims))
+        element = _taken_out(g, value, x.dtype, _some(g, x.dims))
     return element if x.kind is Tensor else number(x.kind, element, g)
 
 
@@ -215,7 +235,7 @@ def _insertion(index: Size, count: Size) -> Size:
 def _inserted(g: Builder, x: Sequence, index: Size | None, tensor: Tensor) -> Sequence:
     at = [] if index is None else [g.value(g.size(index))]
     dims = _join(x.dims, tensor.dims)
-    return _made(g, x.kind, x.dtype, dims, "SequenceInsert", [x.value, g.value(tensor), *at])
+    return _made(g, x.kind, x.dtype, dims, "SequenceInsert", [x.value, _put_in(g, tensor), *at])
 
 
 def erase(g: Builder, x: Sequence, index: Size) -> Sequence:
@@ -260,7 +280,7 @@ def lengths(g: Builder, x: Sequence) -> Tensor:
         number, proceed = (_tensor(g, g.value_of(None, dtype, ()), dtype, ()) for dtype in (torch.int64, torch.bool))
         scope.inputs.extend([g.value(number), g.value(proceed)])
         element = g.append("SequenceAt", [x.value, g.value(number)], {}, 1).outputs[0]
-        size = g.size(_tensor(g, element, x.dtype, _some(g, x.dims)).shape[0])
+        size = g.size(_taken_out(g, element, x.dtype, _some(g, x.dims)).shape[0])
         same = g.append("Identity", [g.value(proceed)], {}, 1).outputs[0]
         same.type = g.value(proceed).type
         left = [same, g.value(size)]
@@ -283,12 +303,13 @@ def stack(g: Builder, x: Sequence, dim: int) -> Tensor:
 def cat(g: Builder, x: Sequence, dim: int) -> Tensor:
     """torch.cat of the list."""
     if x.rows is None:
-        value = g.append("ConcatFromSequence", [x.value], {"axis": dim, "new_axis": 0}, 1).outputs[0]
+        axis = dim - 1 if dim < 0 and x.dtype.is_complex else dim
+        value = g.append("ConcatFromSequence", [x.value], {"axis": axis, "new_axis": 0}, 1).outputs[0]
         dims = None
         if x.dims is not None:
             along = dim % len(x.dims)
             dims = tuple(g.fresh("dim") if d is None or i == along else d for i, d in enumerate(x.dims))
-        return _tensor(g, value, x.dtype, dims)
+        return _taken_out(g, value, x.dtype, dims)
     rank = x.rows.rank - 1
     dim %= rank
     moved = g.transpose(x.rows, [*range(1, dim + 1), 0, *range(dim + 1, rank + 1)])
@@ -311,7 +332,7 @@ def _made(
 ) -> Sequence:
     node = g.append(op, inputs, attributes, 1)
     value = node.outputs[0]
-    value.type = ir.SequenceType(ir.TensorType(ir.DataType(to_onnx(element))))
+    value.type = _type(element)
     return Sequence(kind, element, dims, value=value)
 
 

@@ -23,6 +23,8 @@ def loop(g: Builder, count: Size, state: Sequence[Tensor], step: Step) -> list[T
 
     What `step` returns behind the state comes out of all steps, stacked along a new first axis.
     """
+    if any(x.dtype == torch.bfloat16 for x in state):
+        g.require(16, "a bfloat16 tensor that a Loop carries")
     first = [g.value(x) for x in state]
     trip = g.value(g.size(count))
     with g.body() as scope:

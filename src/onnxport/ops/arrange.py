@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Sequence
 
@@ -11,7 +12,6 @@ import torch
 from .. import dims as sizes
 from ..dims import Size
 from ..dtypes import from_scalar_type
-from ..errors import LoweringError
 from ..lower.builder import Builder
 from ..lower.emit import INT64_MAX
 from ..lower.promotion import result_type
@@ -192,11 +192,20 @@ def cartesian_prod(g: Builder, tensors: list[Tensor]) -> Tensor:
 def combinations(g: Builder, self: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor"""
     n = self.shape[0]
-    if not isinstance(n, int):
-        raise LoweringError("combinations of a number of elements known only at run time; make the axis static")
+    if not isinstance(n, int) and r:
+        return g.gather(self, g.transpose(_ascending(g, n, r, with_replacement), [1, 0]), 0)
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     chosen = np.array(list(choose(range(n), r)), dtype=np.int64).reshape(-1, r)
     return g.gather(self, g.known(chosen, torch.int64), 0) if r else g.full([0], 0, self.dtype)
+
+
+def _ascending(g: Builder, n: Size, r: int, equal: bool) -> Tensor:
+    """All r indices below n that ascend, one row for each place: those of a mask of n^r."""
+    indices = [g.reshape(g.range(0, n), [n if axis == place else 1 for axis in range(r)]) for place in range(r)]
+    if r == 1:
+        return g.unsqueeze(indices[0], [0])
+    in_order = [(g.less_equal if equal else g.less)(a, b) for a, b in itertools.pairwise(indices)]
+    return g.nonzero(functools.reduce(g.and_, in_order))
 
 
 @lowering("aten::one_hot")

@@ -546,7 +546,9 @@ def linalg_vander(g: Builder, x: Tensor, N: Any = None) -> Tensor:
     x = x if x.is_inexact else g.cast(x, torch.int64)
     count = x.shape[-1] if N is None else N
     if not isinstance(count, int):
-        raise LoweringError("the number of powers must be known at export; pass N")
+        if x.dtype.is_complex:
+            raise LoweringError("the number of powers of complex numbers must be known at export; pass N")
+        return g.pow(g.unsqueeze(x, [-1]), g.cast(g.range(0, count), x.dtype))
     powers = [g.full(x.shape, 1, x.dtype)]
     for _ in range(count - 1):
         powers.append(g.mul(powers[-1], x))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import onnx_ir as ir
+import torch
 
 from ...errors import LoweringError, warn
 from ...program import Block, Node
@@ -176,5 +177,7 @@ def append(
 
 
 def require_for(ev: Evaluator, outputs: list[Any]) -> None:
+    if any(isinstance(x, Tensor) and x.dtype == torch.bfloat16 for x in outputs):
+        ev.g.require(16, "a bfloat16 tensor that an If or Loop gives")
     if any(isinstance(x, Sequence) for x in outputs):
         ev.g.require(13, "a list of tensors of different sizes that an If or Loop gives")
