@@ -43,6 +43,13 @@ def plain(names: set[str], n: int, length: int, count: int, size: int) -> dict[s
     return {**text(n, length, count), "pixel_values": image(n, size, size), **among(names, more)}
 
 
+def unsized(names: set[str], n: int, length: int, count: int, size: int) -> dict[str, Any]:
+    """Where sizes of images are for some of the encoders that the model may have."""
+    given = plain(names, n, length, count, size) if "image_sizes" in names else {}
+    given.pop("image_sizes", None)
+    return given
+
+
 def tiled(names: set[str], n: int, length: int, count: int, size: int) -> dict[str, Any]:
     """The images, or tiles, of a text are an axis of their own."""
     more: dict[str, Any] = {
@@ -61,8 +68,8 @@ def in_two_tiles(names: set[str], n: int, length: int, count: int, size: int) ->
     return {**text(n, length, count * 2), "pixel_values": pixels, "image_sizes": torch.full((n, 2), size)}
 
 
-def patches(depth: int) -> Form:
-    """Images as rows of patches of 8 by 8, of a grid of 4 by 4, `depth` frames deep."""
+def patches(depth: int, places: bool = True) -> Form:
+    """Images as rows of patches of 8 by 8, of a grid of 4 by 4, `depth` frames deep; with the places of all tokens."""
 
     def form(names: set[str], n: int, length: int, count: int, size: int) -> dict[str, Any]:
         if "image_grid_thw" not in names or size != 32:
@@ -70,13 +77,19 @@ def patches(depth: int) -> Form:
         arguments = text(1, length, count)
         ids = arguments["input_ids"]
         more = {
-            "position_ids": torch.arange(count + length).expand(3, 1, -1).clone(),
+            **({"position_ids": torch.arange(count + length).expand(3, 1, -1).clone()} if places else {}),
             "mm_token_type_ids": (ids == IMAGE_TOKEN).long(),
         }
         pixels = {"pixel_values": normal(16, 3 * depth * 64), "image_grid_thw": torch.tensor([[1, 4, 4]])}
         return {**arguments, **pixels, **among(names, more)}
 
     return form
+
+
+def squares(names: set[str], n: int, length: int, count: int, size: int) -> dict[str, Any]:
+    """Patches as small images."""
+    given = patches(1)(names, n, length, count, size)
+    return {**given, "pixel_values": given["pixel_values"].reshape(16, 3, 8, 8)} if given else {}
 
 
 def padded_patches(names: set[str], n: int, length: int, count: int, size: int) -> dict[str, Any]:
@@ -93,16 +106,33 @@ def padded_patches(names: set[str], n: int, length: int, count: int, size: int) 
 
 
 def aspects(names: set[str], n: int, length: int, count: int, size: int) -> dict[str, Any]:
-    """Tiles in one of several arrangements."""
+    """Four tiles, in one of several arrangements."""
     if "aspect_ratio_ids" not in names:
         return {}
     return {
         **text(n, length, 1),
-        "pixel_values": image(n, size, size)[:, None, None],
+        "pixel_values": normal(n, 1, 4, 3, size, size),
         "aspect_ratio_ids": torch.ones(n, 1, dtype=torch.long),
-        "aspect_ratio_mask": torch.ones(n, 1, 1, dtype=torch.long),
-        "cross_attention_mask": torch.ones(n, 1 + length, 1, 1, dtype=torch.long),
+        "aspect_ratio_mask": torch.ones(n, 1, 4, dtype=torch.long),
+        "cross_attention_mask": torch.ones(n, 1 + length, 1, 4, dtype=torch.long),
     }
+
+
+def placed_patches(names: set[str], n: int, length: int, count: int, size: int) -> dict[str, Any]:
+    """Rows of patches with the places of each, of a grid of 6 by 6."""
+    if "image_position_ids" not in names or size != 32:
+        return {}
+    places = torch.tensor([[i % 6, i // 6] for i in range(36)]).repeat(n, 1, 1)
+    more = {"mm_token_type_ids": (torch.arange(count + length).repeat(n, 1) < count).long()}
+    images = {"pixel_values": normal(n, 36, 192).sigmoid(), "image_position_ids": places}
+    return {**text(n, length, count), **images, **among(names, more)}
+
+
+def rows_of_patches(names: set[str], n: int, length: int, count: int, size: int) -> dict[str, Any]:
+    """Patches without a grid."""
+    return (
+        {**text(n, length, count), "pixel_values": normal(n, (size // 8) ** 2, 192)} if "pixel_values" in names else {}
+    )
 
 
 def flattened(names: set[str], n: int, length: int, count: int, size: int) -> dict[str, Any]:
@@ -126,12 +156,18 @@ def without_text(names: set[str], n: int, length: int, count: int, size: int) ->
 
 FORMS: list[Form] = [
     plain,
+    unsized,
     tiled,
     in_two_tiles,
     patches(2),
     patches(1),
+    patches(2, places=False),
+    patches(1, places=False),
     padded_patches,
     aspects,
     flattened,
     without_text,
+    placed_patches,
+    rows_of_patches,
+    squares,
 ]

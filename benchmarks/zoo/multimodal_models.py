@@ -9,6 +9,7 @@ import torch
 
 from entry import Zoo, add, entry, first_that_runs, image, mask, normal, tokens, waveform
 from image_forms import FORMS, padded_patches
+from onnxport.capture.inputs import flatten_outputs
 from small import made_small, shrink
 from small_vision import shrink_mixed, shrink_vision
 
@@ -169,6 +170,28 @@ CHANGES: dict[str, dict[str, Any]] = {
             "conv_kernel_sizes": [1],
         },
     },
+    "chameleon": {
+        "vocabulary_map": {"<image>": 99, **{f"IMGIMG{letter}Z": 60 + i for i, letter in enumerate("ABCDEFGHIJ")}},
+        "vq_config": {
+            "num_embeddings": 10,
+            "base_channels": 32,
+            "channel_multiplier": [1, 1, 1, 1],
+            "num_res_blocks": 1,
+        },
+    },
+    "emu3": {
+        "vocabulary_map": {
+            "<image>": 99,
+            "<|extra_200|>": 80,
+            **{f"<|visual token {i:06d}|>": 60 + i for i in range(10)},
+        },
+        "vq_config": {
+            "codebook_size": 10,
+            "base_channels": 32,
+            "channel_multiplier": [1, 1, 1, 1],
+            "num_res_blocks": 1,
+        },
+    },
     "siglip": {"text_config": {"projection_size": 32}},
     "siglip2": {"text_config": {"projection_size": 32}, "vision_config": {"num_patches": 16}},
     "pix2struct": {"vision_config": {"patch_embed_hidden_size": 192}},
@@ -277,17 +300,34 @@ def mixed(kind: str) -> Zoo:
     import transformers
 
     changes = {"vision_feature_layer": -1, **CHANGES.get(kind, {})}
-    config = shrink_mixed(transformers.AutoConfig.for_model(kind), changes)
+    config = transformers.AutoConfig.for_model(kind)
+    if vars(config).get("vision_config", config) is None:  # which may be left out
+        config = type(config)(vision_config={})
+    config = shrink_mixed(config, changes)
     model = transformers.AutoModelForImageTextToText.from_config(config).eval()
     names = set(inspect.signature(model.forward).parameters)
     pairs = [
         (form(names, 2, 9, count, size), form(names, 3, 7, count, size))
         for form in FORMS
         for size in (32, 64)
-        for count in (16, 17, 4, 1, 9, 18, 0, 64)
+        for count in (16, 17, 4, 1, 9, 18, 0, 64, 20)
         if form(names, 2, 9, count, size)
     ]
-    return Zoo(model, *first_that_runs(model, *pairs))
+    example, other = first_that_runs(model, *pairs)
+    if len(flatten_outputs(model(**example)).leaves) != len(flatten_outputs(model(**other)).leaves):
+        return Zoo(Logits(model), example, other)  # among its outputs are lists of one tensor for each image
+    return Zoo(model, example, other)
+
+
+class Logits(torch.nn.Module):
+    """The logits alone."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, **arguments: Any) -> torch.Tensor:
+        return self.model(**arguments).logits
 
 
 def speech_to_text(kind: str) -> Zoo:

@@ -154,6 +154,7 @@ SMALL: dict[str, Any] = {
     "neck_hidden_sizes": None,
     "num_queries": 7,
     "encoder_hidden_size": 32,
+    "hidden_size_global": 32,
     "decoder_hidden_size": 32,
     "out_hidden_size": 32,
     "num_conv_pos_embeddings": 16,
@@ -168,13 +169,13 @@ def shrink(config: Any, changes: dict[str, Any] | None = None) -> Any:
 
     changes = changes or {}
     for name in list(vars(config)):
-        value = getattr(config, name)
+        value = _value(config, name)
         if isinstance(value, PretrainedConfig):
             shrink(value, changes.get(name))
     renamed = set(getattr(config, "attribute_map", {}))
     known = {
         **{k: v for k, v in SMALL.items() if k not in ODD},
-        **{k: v for k, v in changes.items() if not isinstance(v, dict)},
+        **{k: v for k, v in changes.items() if not isinstance(_value(config, k), PretrainedConfig)},
     }
     layers = None
     for name, small in known.items():
@@ -182,7 +183,7 @@ def shrink(config: Any, changes: dict[str, Any] | None = None) -> Any:
         forced = name in changes
         if not (present or forced):
             continue
-        old = getattr(config, name, None)
+        old = _value(config, name)
         fits = (
             old is not None
             and type(old) in (type(small), int, float)

@@ -82,6 +82,8 @@ CHANGES: dict[str, dict[str, Any]] = {
         "layers_block_type": ["linear_attention", "hybrid", "linear_attention"],
     },
 }
+NO_ENCODERS = {"t5gemma"}  # with a decoder alone, or both
+NO_CACHES = {"openai-gpt"}
 # Classes that compute values from others when they are made.
 COMPUTED = {
     "cohere_compass_text", "dbrx", "dots1", "dots3_note", "dots3_note_text", "gemma4", "gemma4_text", "gemma4_unified",
@@ -181,10 +183,11 @@ def fill() -> None:
     for kind in causal:
         if kind not in encoders:
             add(f"{kind} causal", "text decoders", lambda kind=kind: decoder(kind))
-            add(f"{kind} cached", "text decoders with cache", lambda kind=kind: with_cache(kind))
+            if kind not in NO_CACHES:
+                add(f"{kind} cached", "text decoders with cache", lambda kind=kind: with_cache(kind))
     for kind in sequences:
         add(f"{kind} seq2seq", "text encoder-decoders", lambda kind=kind: seq2seq(kind))
-    for kind in auto.MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES:
+    for kind in sorted(set(auto.MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES) - NO_ENCODERS):
         add(f"{kind} text", "text encoders", lambda kind=kind: encoder(kind, "AutoModelForTextEncoding"))
     for kind in auto.MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING_NAMES:
         if kind in encoders:
