@@ -104,3 +104,27 @@ def test_what_changes_nothing_is_not(function):
     for n in (3, 700):
         x = torch.randn(n, 4)
         torch.testing.assert_close(result(x), function(x), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("example", [6, 20])
+@pytest.mark.parametrize("rate", [0.123, 0.0625, 0.01, 0.5, 0.3333])
+def test_rates_are_held_against_many_sizes(rate, example):
+    """`int(n * 0.123)` is `n // 8` for all sizes up to 65, `int(n * 0.01)` is 0 for all up to 99."""
+
+    def function(x):
+        return x[: int(x.shape[0] * rate) + 1]
+
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        result = onnxport.export(function, (torch.randn(example, 4),), input_names=["x"], dynamic_axes={"x": {0: "n"}})
+    right = all(result(torch.zeros(n, 4)).shape == function(torch.zeros(n, 4)).shape for n in (1, 5, 25, 300, 1100))
+    assert right or any(__file__ in str(w.message) for w in said)
+
+
+def test_ints_that_nobody_uses_are_no_matter():
+    def function(x):
+        count = int(x.shape[0] * 0.01) + int(x.shape[0])
+        return x * 2 if count is not None else x
+
+    _, said = exported(function)
+    assert not said

@@ -13,15 +13,14 @@ import functools
 import inspect
 import linecache
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
-from types import CodeType, FrameType, FunctionType
+from collections.abc import Callable, Mapping
+from types import CodeType, FrameType
 from typing import Any
 
 import torch
 
 from .graph import INNER
 
-_TYPES = frozenset({"int", "float", "bool", "Tensor"})
 _QUESTIONS = frozenset({"type", "__class__"})
 _MATCHES = dis.opmap.get("MATCH_CLASS")
 _CATCHES = frozenset(dis.opmap[name] for name in ("PUSH_EXC_INFO", "SETUP_FINALLY") if name in dis.opmap)
@@ -39,43 +38,43 @@ class Asked:
 
     def __init__(self, *, as_ints: bool = False) -> None:
         self.as_ints = as_ints
-        self._seen: dict[int, CodeType] = {}
+        self._calling: dict[int, CodeType] = {}
+        self._named: dict[int, CodeType] = {}  # what calls none of torch, maybe
 
     def note(self, frame: FrameType | None) -> None:
         """Keep the code of a frame that calls a function of torch, and of those that called it."""
-        if id(frame.f_code) in self._seen:  # type: ignore[union-attr]
+        if frame is not None and id(frame.f_code) in self._calling:
             return
-        while frame is not None and not (
-            frame.f_code.co_filename.startswith(_RECORDER) and frame.f_code.co_name == "run"
-        ):
-            if id(frame.f_code) not in self._seen:
-                self._seen[id(frame.f_code)] = frame.f_code
-                if not frame.f_code.co_filename.startswith(INNER):
-                    self._note_helpers(frame.f_code, frame)
+        while frame is not None and not _is_recorder(frame.f_code):
+            if id(frame.f_code) not in self._calling and not frame.f_code.co_filename.startswith(INNER):
+                self._calling[id(frame.f_code)] = frame.f_code
+                self._note_helpers(frame)
             frame = frame.f_back
 
-    def _note_helpers(self, code: CodeType, frame: FrameType) -> None:
+    def _note_helpers(self, frame: FrameType) -> None:
         """Keep the code of functions that it names."""
         holder, names = type(frame.f_locals.get("self")), frame.f_globals
-        pending = [code]
-        while pending and len(self._seen) < _HELPERS:
+        pending = [frame.f_code]
+        while pending and len(self._named) < _HELPERS:
             for name in pending.pop().co_names:
                 for function in (names.get(name), getattr(holder, name, None)):
-                    if isinstance(function, FunctionType) and id(function.__code__) not in self._seen:
-                        if not function.__code__.co_filename.startswith(INNER):
-                            self._seen[id(function.__code__)] = function.__code__
-                            pending.append(function.__code__)
+                    code = getattr(function, "__code__", None)
+                    if (
+                        isinstance(code, CodeType)
+                        and id(code) not in self._named
+                        and not code.co_filename.startswith(INNER)
+                    ):
+                        self._named[id(code)] = code
+                        pending.append(code)
 
     def types(self) -> list[str]:
-        """The functions that ask for types, as "model.py:41"."""
-        return [f"{code.co_filename}:{line}" for code in self._of_user() if (line := _asking(code))]
+        """Where it is asked for types, as "model.py:41"."""
+        codes = {**self._named, **self._calling}.values()
+        return [f"{code.co_filename}:{line}" for code in codes for line in _asking(code)]
 
     def caught(self) -> list[str]:
         """The lines of `try` behind which a model goes on."""
-        return [f"{code.co_filename}:{line}" for code in self._of_user() for line in _catching(code)]
-
-    def _of_user(self) -> Iterator[CodeType]:
-        return (code for code in self._seen.values() if not code.co_filename.startswith(INNER))
+        return [f"{code.co_filename}:{line}" for code in self._calling.values() for line in _catching(code)]
 
     def instead(self) -> Mapping[Callable[..., Any], Callable[..., Any]]:
         """What gives sizes as ints."""
@@ -98,34 +97,53 @@ def _untraced(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _is_recorder(code: CodeType) -> bool:
+    return code.co_name == "run" and code.co_filename.startswith(_RECORDER)
+
+
 @functools.cache
-def _asking(code: CodeType) -> int:
-    """The line on which a function may ask for the type of a number; 0 of others."""
-    named = _TYPES.intersection(code.co_names)
-    if not named:
-        return 0
-    if not _QUESTIONS.intersection(code.co_names) and (_MATCHES is None or _MATCHES not in code.co_code[::2]):
-        return 0
-    line = code.co_firstlineno
-    for instruction in dis.get_instructions(code):
-        line = instruction.starts_line or line
-        if instruction.opcode == _MATCHES or instruction.argval in _QUESTIONS:
-            return line
-    return 0
+def _asking(code: CodeType) -> tuple[int, ...]:
+    """The lines of a function that ask for the type of what may be a number."""
+    if not (_QUESTIONS.intersection(code.co_names) or (_MATCHES is not None and _MATCHES in code.co_code[::2])):
+        return ()
+    tree = _tree(code)
+    named = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}  # `type(x).__name__`
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}  # `self.__class__()`
+    asked = [node for node in ast.walk(tree) if _asks(node) and not {id(node)} & (named | called)]
+    return tuple(code.co_firstlineno + getattr(node, "lineno", 1) - 1 for node in asked)
+
+
+def _asks(node: ast.AST) -> bool:
+    if isinstance(node, ast.MatchClass):
+        return True
+    if isinstance(node, ast.Attribute):
+        return node.attr == "__class__" and not _is_self(node.value)
+    is_type = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "type"
+    return is_type and len(node.args) == 1 and not _is_self(node.args[0])  # type: ignore[attr-defined]
+
+
+def _is_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "self"
 
 
 @functools.cache
 def _catching(code: CodeType) -> tuple[int, ...]:
-    """The lines of `try` in a function of which a handler goes on; none where that can't be read."""
+    """The lines of `try` in a function of which a handler goes on."""
     if not _CATCHES.intersection(code.co_code[::2]):
         return ()
-    lines = inspect.getblock(linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :])
-    try:
-        tree = ast.parse(textwrap.dedent("".join(lines)))
-    except SyntaxError:
-        return ()
-    tries = [node for node in ast.walk(tree) if isinstance(node, ast.Try) and not all(map(_raises, node.handlers))]
+    tries = [
+        node for node in ast.walk(_tree(code)) if isinstance(node, ast.Try) and not all(map(_raises, node.handlers))
+    ]
     return tuple(code.co_firstlineno + node.lineno - 1 for node in tries if _may_compute(node))
+
+
+def _tree(code: CodeType) -> ast.AST:
+    """What a function is written as; nothing where that can't be read."""
+    try:
+        lines = inspect.getblock(linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :])
+        return ast.parse(textwrap.dedent("".join(lines)))
+    except (SyntaxError, IndexError):
+        return ast.Module([], [])
 
 
 def _raises(handler: ast.ExceptHandler) -> bool:
@@ -133,5 +151,5 @@ def _raises(handler: ast.ExceptHandler) -> bool:
 
 
 def _may_compute(node: ast.Try) -> bool:
-    """Whether anything but imports is tried."""
-    return not all(isinstance(statement, ast.Import | ast.ImportFrom) for statement in node.body)
+    """Whether it isn't tried whether something can be imported."""
+    return not any(isinstance(statement, ast.Import | ast.ImportFrom) for statement in node.body)

@@ -16,7 +16,7 @@ import torch
 
 from ..dims import Dim, Size, evaluate, free_symbols
 from .graph import inputs_of, outputs_of
-from .live import Live
+from .live import Live, reads_content
 from .messages import only_tells
 from .pitfalls import place_of_call, place_unless_told, what_is_taken
 from .traced_sizes import exact, is_size
@@ -63,6 +63,8 @@ class Conditions:
         self._known: Callable[[], Mapping[str, Any]] = dict
         self._example: Sizes = {}
         self._operations = 0
+        self._parts: dict[type, Conditions] = {}  # by what the numbers in them are
+        self._known_of_parts: tuple[Callable[[], Mapping[str, Any]], Sizes] = dict, {}
 
     def watched(self) -> dict[Function, Function]:
         """The functions that take numbers, and what calls them and keeps the tensor."""
@@ -81,7 +83,9 @@ class Conditions:
             of_axis = function is torch.Tensor.__len__
             if torch._C._get_tracing_state() and (tensor.dim() or not of_axis):  # else it raises
                 tensor = exact(tensor)
-                number = tensor.size(0) if of_axis else tensor
+                number: Any = tensor.size(0) if of_axis else tensor
+                if function is torch.Tensor.__int__ and number.is_floating_point():
+                    number = number.to(torch.int64)  # rounded as Python rounds it
                 decides = function is torch.Tensor.__bool__
                 tells = only_tells(place_of_call())
                 if decides or not tells:
@@ -141,14 +145,21 @@ class Conditions:
         sizes = known() if doubtful else {}
         return dict(place for value, place in doubtful if live.number(value, sizes, labels))
 
-    def learn(self, known: Callable[[], Mapping[str, Any]], example: Sizes) -> None:
+    def learn(self, known: Callable[[], Mapping[str, Any]], example: Sizes, *, for_all: bool = True) -> None:
         """Take sizes as expressions of the labels, by the names of the values that they are in the trace.
 
         Args:
             known: is asked when it matters.
             example: the sizes of the labels in the trace.
+            for_all: whether they are used for all numbers, or for `decided` and `counted` alone.
         """
-        self._known, self._example = known, example
+        self._known_of_parts = known, example
+        if for_all:
+            self._known, self._example = known, example
+
+    def forget(self) -> None:
+        """The program isn't what the sizes were learned of any more."""
+        self._known, self._example = dict, {}
 
     def hold(self, sizes: Sizes, on_tensors: Callable[[Function], Any]) -> bool | None:
         """Whether the numbers are the same at other sizes; None if one that is no bool isn't.
@@ -160,19 +171,43 @@ class Conditions:
         return None if any(not isinstance(number, bool) for number in differ) else not differ
 
     @property
+    def decided(self) -> Conditions:
+        """The bools among the numbers that hang on sizes alone."""
+        return self._of_kind(bool)
+
+    @property
+    def counted(self) -> Conditions:
+        """The ints among them."""
+        return self._of_kind(int)
+
+    def _of_kind(self, kind: type) -> Conditions:
+        if kind not in self._parts:
+            self._parts[kind] = part = Conditions()
+            part._graph = self._graph
+            part.learn(*self._known_of_parts)
+            live = Live(lambda value: value.debugName() in self._arguments)
+            for number, as_bool, place, value in zip(self.numbers, self._kinds, self._places, self._values):
+                if number.__class__ is kind and not reads_content(value) and not live.doubtful(value):
+                    part.numbers.append(number)
+                    part._kinds.append(as_bool)
+                    part._places.append(place)
+                    part._values.append(value)
+        return self._parts[kind]
+
+    @property
     def cost(self) -> int:
         """How many operations on tensors compute the numbers, or take as long."""
         self._prepare()
         return self._operations
 
     @property
-    def deciding(self) -> list[str]:
-        """The lines of the bools among the numbers."""
-        return [place for (place, _), number in zip(self._places, self.numbers) if isinstance(number, bool)]
+    def places(self) -> list[str]:
+        """The lines of the numbers."""
+        return [place for place, _ in self._places]
 
-    def decisions(self, sizes: Sizes, on_tensors: Callable[[Function], Any]) -> tuple[Number, ...]:
-        """The bools among the numbers at other sizes."""
-        return tuple(other for mine, other in zip(self.numbers, self._at(sizes, on_tensors)) if isinstance(mine, bool))
+    def at(self, sizes: Sizes, on_tensors: Callable[[Function], Any]) -> tuple[Number, ...]:
+        """The numbers at other sizes."""
+        return tuple(self._at(sizes, on_tensors))
 
     def _at(self, sizes: Sizes, on_tensors: Callable[[Function], Any]) -> list[Number]:
         self._prepare()

@@ -114,6 +114,20 @@ def _follows(size: Any, labels: Set[str]) -> bool:
     return isinstance(size, int | Dim) and free_symbols(size) <= labels
 
 
+def reads_content(number: Any) -> bool:
+    """Whether the content of any tensor is in a number, not sizes and constants alone."""
+    pending, seen = [number], set()
+    while pending:
+        node = pending.pop().node()
+        if node.kind() == "prim::Param":
+            return True
+        if node.kind() not in _SIZES:
+            operands = [x for x in inputs_of(node) if x.debugName() not in seen]
+            seen |= {x.debugName() for x in operands}
+            pending += operands
+    return False
+
+
 def follows_sizes(tensor: torch.Tensor) -> bool:
     """Whether values of a traced tensor are computed from sizes."""
     return bool(_sized(torch._C._get_value_trace(tensor)))  # type: ignore[attr-defined]

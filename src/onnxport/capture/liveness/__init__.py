@@ -39,8 +39,7 @@ def thaw(program: Program, sizes: Sizes, reruns: Reruns, known: Callable[[Progra
         reruns: the model at other sizes.
         known: gives sizes as expressions of the labels, by the names of the values of a program that they are.
     """
-    if program.keeps_sizes:
-        program.conditions.learn(functools.partial(known, program), sizes)
+    program.conditions.learn(functools.partial(known, program), sizes, for_all=program.keeps_sizes)
     report, others, blamed = _thaw(program, sizes, reruns)
     for trial in others if report.frozen else ():
         elsewhere = dataclasses.replace(trial.recording.read(), conversions=program.conversions, labels=program.labels)
@@ -48,8 +47,7 @@ def thaw(program: Program, sizes: Sizes, reruns: Reruns, known: Callable[[Progra
             theirs.axes = mine.axes
         tried = [dict(sizes), *(other.sizes for other in others), trial_sizes.doubled(sizes)]
         elsewhere.keeps_sizes = elsewhere.keeps_sizes and program.keeps_sizes
-        if elsewhere.keeps_sizes:
-            elsewhere.conditions.learn(functools.partial(known, elsewhere), trial.sizes)
+        elsewhere.conditions.learn(functools.partial(known, elsewhere), trial.sizes, for_all=elsewhere.keeps_sizes)
         found = Trials(elsewhere, sizes, reruns)
         is_general = found.agree(tried)
         if is_general or (trial.values is None and any(frozen.is_loop for frozen in report.frozen)):
@@ -59,7 +57,7 @@ def thaw(program: Program, sizes: Sizes, reruns: Reruns, known: Callable[[Progra
                 _adopt(program, elsewhere)
                 return dataclasses.replace(again, unchanged=False)
     if not report.frozen:
-        far, where = beyond(Trials(program, sizes, reruns))
+        far, where = beyond(Trials(program, sizes, reruns), unchanged=report.unchanged)
         return dataclasses.replace(report, frozen=tuple(far), small=where, conversions=()) if far else report
     if report.frozen and blamed is not None:
         return dataclasses.replace(report, labels=Trials(program, sizes, reruns).guilty(blamed))
@@ -93,6 +91,8 @@ def _thaw(program: Program, sizes: Sizes, reruns: Reruns) -> tuple[Report, list[
     else:
         crossed = None
     ways = [*trials.other_ways(), *trials.caught] if grown is None or grown.same else []
+    if grown is None or grown.same:
+        ways += trials.other_counts([trial.sizes for trial in (grown, crossed) if trial is not None])
     if crossed is None or crossed.same:
         crossed = trials.first_other(ways) or crossed
     takes_ints = not all(c.decides and c.threshold is not None for c in conversions)
@@ -120,7 +120,7 @@ def _thaw(program: Program, sizes: Sizes, reruns: Reruns) -> tuple[Report, list[
         beyond = trials.at(trial_sizes.doubled(sizes))
         if beyond is not None and not beyond.same:
             made, only_ifs = [*made, beyond], False
-    program.conditions.learn(dict, {})  # it isn't what they were learned of any more
+    program.conditions.forget()
     drop_dead(program)
     thawing = Thawing(program, sizes, trials, made)
     frozen = thawing.run()
@@ -147,7 +147,7 @@ def _known(trials: Trials, sizes: Sizes, conversions: Sequence[Conversion]) -> R
         return None
     numbers = trials.program.conditions.numbers
     small = [*trial_sizes.crossing(sizes), *trial_sizes.around(sizes, conversions)] if numbers else []
-    small += trials.other_ways()
+    small += [*trials.other_ways(), *trials.other_counts([other, *alone, *small])]
     if any(trials.known(at) is None for at in small) or not trials.agree(small):
         return None
     return Report(stuck, failure=trials.failure, unchanged=True)

@@ -6,6 +6,7 @@ near to the example's goes, the model is run there, if that doesn't take too lon
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...program import Location
@@ -21,26 +22,37 @@ _EFFORT = 1 << 31
 _EVALUATED = 10_000  # operations, in all
 
 
-def beyond(trials: Trials) -> tuple[list[Frozen], str]:
-    """What is decided otherwise at sizes that weren't tried, and the first such sizes."""
+def beyond(trials: Trials, *, unchanged: bool) -> tuple[list[Frozen], str]:
+    """What is decided otherwise at sizes that weren't tried, and the first such sizes; of a program that is as it was recorded,
+    so are ints."""
     conditions = trials.program.conditions
-    if not any(isinstance(number, bool) for number in conditions.numbers):
+    frozen, where = _beyond(trials, conditions.decided)
+    if unchanged and not frozen:
+        return _beyond(trials, conditions.counted)
+    return frozen, where
+
+
+def _beyond(trials: Trials, decided: Any) -> tuple[list[Frozen], str]:
+    if not decided.numbers:
         return [], ""
-    if conditions.cost * _DOUBLINGS * 2 * min(len(trials.sizes), _LABELS) > _EVALUATED:
+    if decided.cost * _DOUBLINGS * 2 * min(len(trials.sizes), _LABELS) > _EVALUATED:
         return [], ""
     near = [
         trials.sizes,
-        *map(trials.allowed, scanned(trials.sizes, conditions.cost, trials.program.conversions or ())),
+        *map(trials.allowed, scanned(trials.sizes, decided.cost, trials.program.conversions or ())),
     ]
-    ways = set(filter(_is_told, trials.reruns.decisions(conditions, near)))
+    known = list(filter(_is_told, trials.reruns.computed(decided, near)))
+    # Ints that are others at sizes which could be tried make no difference.
+    kept = [i for i, numbers in enumerate(zip(*known)) if len(set(numbers)) == 1 or isinstance(numbers[0], bool)]
+    ways = {_picked(numbers, kept) for numbers in known}
     frozen: dict[str, Frozen] = {}
     where = ""
-    for label in [label for label in list(trials.sizes)[:_LABELS] for _ in range(_TIMES)] if ways else ():
-        sizes, decisions, before = _first(trials, label, ways)
+    for label in [label for label in list(trials.sizes)[:_LABELS] for _ in range(_TIMES)] if kept else ():
+        sizes, decisions, before = _first(trials, decided, label, ways, kept)
         if not sizes:
             continue
         ways.add(decisions)
-        places = [place for place, a, b in zip(conditions.deciding, before, decisions) if a != b]
+        places = [place for place, a, b in zip(_picked(decided.places, kept), before, decisions) if a != b]
         told = [place for place in places if place and not refuses(place)][:1]
         larger = {**sizes, label: sizes[label] + sizes[label] // 8 + 1}
         may_run = trials.reruns.effort(larger) <= _EFFORT
@@ -56,13 +68,20 @@ def _is_told(decisions: Any) -> bool:
     return isinstance(decisions, tuple)
 
 
-def _first(trials: Trials, label: str, ways: set[Any]) -> tuple[dict[str, int], Any, Any]:
+def _picked(numbers: Sequence[Any], kept: Sequence[int]) -> tuple[Any, ...]:
+    return tuple(numbers[i] for i in kept)
+
+
+def _first(
+    trials: Trials, decided: Any, label: str, ways: set[Any], kept: Sequence[int]
+) -> tuple[dict[str, int], Any, Any]:
     """The least sizes, of one label alone, at which something is decided that isn't among these ways; what it is, and what
     is decided below them."""
-    conditions, size = trials.program.conditions, max(trials.sizes[label], 1)
+    size = max(trials.sizes[label], 1)
 
     def at(n: int) -> Any:
-        return trials.reruns.decisions(conditions, [{**trials.sizes, label: n}])[0]
+        (numbers,) = trials.reruns.computed(decided, [{**trials.sizes, label: n}])
+        return _picked(numbers, kept) if isinstance(numbers, tuple) else numbers
 
     least = size
     for n in (size << step for step in range(1, _DOUBLINGS + 1)):

@@ -160,9 +160,9 @@ class Reruns:
 
         return _tried(compare, sizes)
 
-    def decisions(self, conditions: Any, options: Sequence[Sizes]) -> list[Any]:
-        """What bools a recording would have taken out of other sizes, one tuple for each choice of them: computed without
-        the content of any tensor; exceptions where there is no telling."""
+    def computed(self, numbers: Any, options: Sequence[Sizes]) -> list[Any]:
+        """What a recording would have taken out of other sizes (see `Conditions`), one tuple for each choice of them: computed
+        without the content of any tensor; exceptions where there is no telling."""
 
         def at(sizes: Sizes) -> Any:
             def on_meta(function: Callable[..., Any]) -> Any:
@@ -174,7 +174,7 @@ class Reruns:
                     leaves.append(torch.empty(shape, dtype=leaf.dtype, device="meta"))
                 return function(*leaves, *(torch.empty_like(weight, device="meta") for weight in self._weights))
 
-            return conditions.decisions(sizes, on_meta)
+            return numbers.at(sizes, on_meta)
 
         return [_tried(lambda sizes=sizes: at(sizes), sizes) for sizes in options]  # type: ignore[misc]
 

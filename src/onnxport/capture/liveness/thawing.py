@@ -16,6 +16,7 @@ from ...program.ir import Block
 from ...program.schema import parse
 from . import trial_sizes
 from .comparison import Difference, Path, Site, compare, sites
+from .counted import Counted
 from .expressions import Expression, Quotient, candidates, integer, number, quotients, separating_size
 from .read_lists import ReadLists
 from .report import Frozen, listed
@@ -58,6 +59,7 @@ class Thawing:
         self.differences: dict[Any, tuple[str, Difference]] = {}
         self.guessed: dict[Any, Frozen] = {}  # by path; what of it is so when all is seen counts
         self._read = numbers(program)
+        self._counted = Counted(trials)
         self._numbers = (
             {value: site.number for site in sites(program) for value in site.node.outputs} if self._read else {}
         )
@@ -159,7 +161,6 @@ class Thawing:
             else:
                 self.guessed.pop(path, None)
                 frozen.append(_frozen(difference, at))
-        frozen += [_frozen(broken, at) for at, broken in self.breaks[:1]]
         for block, node, new in made:
             before = block.nodes.index(node) if node in block.nodes else len(block.nodes)  # the block's return
             block.nodes[before:before] = new
@@ -238,6 +239,8 @@ class Thawing:
         read = [e for e in fitting if is_reading(e.label)]
         if len(read) == 1 and len(fitting) > 1 and not self._is_free(read[0].label):
             fitting = read  # the model runs only where the size is what was read
+        if any(e.divisor != 1 for e in fitting):
+            fitting = [e for e in fitting if not self._counted.denies(e, every)]
         if read and len(read) == len(fitting):
             if len(read) > 1:
                 self.guessed[path] = Frozen(_place(difference.site), "one of several ints that the model reads")

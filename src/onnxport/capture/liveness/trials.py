@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -55,7 +56,7 @@ class Reruns(Protocol):
 
     def hold(self, conditions: Any, sizes: Sizes) -> bool | Exception | None: ...
 
-    def decisions(self, conditions: Any, options: Sequence[Sizes]) -> list[Any]: ...
+    def computed(self, numbers: Any, options: Sequence[Sizes]) -> list[Any]: ...
 
     def effort(self, sizes: Sizes) -> int: ...
 
@@ -143,17 +144,17 @@ class Trials:
     def other_ways(self) -> list[dict[str, int]]:
         """Sizes at which an `if` goes another way, the nearest to the example's, some for each way: `if n % 4` goes one that
         sizes which are tried for other reasons may not show."""
-        conditions = self.program.conditions
-        if not any(isinstance(number, bool) for number in conditions.numbers):
+        decided = self.program.conditions.decided
+        if not decided.numbers:
             return []
-        options = scanned(self.sizes, conditions.cost, self.program.conversions or ())
+        options = scanned(self.sizes, decided.cost, self.program.conversions or ())
         if not options:
             return []
-        (mine,) = self.reruns.decisions(conditions, [self.sizes])
+        (mine,) = self.reruns.computed(decided, [self.sizes])
         if not isinstance(mine, tuple):
             return []
         tried = list(map(self.allowed, options))
-        found = self.reruns.decisions(conditions, tried)
+        found = self.reruns.computed(decided, tried)
         chosen: list[dict[str, int]] = []
         times = Counter([mine])
         for sizes, decisions in zip(tried, found):
@@ -161,6 +162,23 @@ class Trials:
                 times[decisions] += 1
                 chosen.append(sizes)
         return chosen
+
+    def other_counts(self, tried: Sequence[Sizes]) -> list[dict[str, int]]:
+        """Sizes, the nearest to the example's, at which ints that Python took out of sizes are others, of those that are the
+        same at all that were tried: `int(n * 0.1)` is 0 for many."""
+        counted = self.program.conditions.counted
+        if not counted.numbers:
+            return []
+        seen = self.reruns.computed(counted, [self.sizes, *map(self.allowed, tried)])
+        if not all(isinstance(numbers, tuple) for numbers in seen):
+            return []
+        alike = [i for i, numbers in enumerate(zip(*seen)) if len(set(numbers)) == 1]
+        options = list(map(self.allowed, scanned(self.sizes, counted.cost))) if alike else []
+        found = zip(options, self.reruns.computed(counted, options))
+        different = (
+            at for at, numbers in found if isinstance(numbers, tuple) and any(numbers[i] != seen[0][i] for i in alike)
+        )
+        return list(itertools.islice(different, _TIMES))
 
     def others(self, tried: Sizes) -> tuple[list[dict[str, int]], tuple[str, ...]]:
         """Sizes at which the model runs with labels changed that `tried` left as they were; and labels which can't be
