@@ -12,6 +12,7 @@ import torch
 from ...program import Node, Program, Value
 from ...program.ir import Reading
 from ...program.schema import parse
+from ..readings import operands
 from .expressions import Expression
 
 
@@ -64,15 +65,25 @@ ORDERS = tuple(map(Other, _ORDERS))
 
 
 def others(program: Program) -> Iterator[Other]:
-    """Other values to try of the arguments."""
+    """Other values to try of the arguments; ints are changed of those that what was read hangs on."""
     yield from ORDERS
+    read = _read_of(program)
     of_ints = [
         i for i, given in enumerate(program.inputs)
-        if isinstance(given.example, torch.Tensor) and given.example.dtype in INT_TYPES
+        if isinstance(given.example, torch.Tensor) and given.example.dtype in INT_TYPES and given.value in read
     ]  # fmt: skip
     for argument in of_ints[:_ARGUMENTS]:
         for change in _INTS:
             yield Other(change, argument)
+
+
+def _read_of(program: Program) -> set[Any]:
+    """The values that what was read is computed from."""
+    found: set[Any] = {reading.value for reading in program.readings if not reading.of_sizes}
+    for node in reversed(program.block.nodes):
+        if not found.isdisjoint(node.outputs):
+            found.update(operands(node))
+    return found
 
 
 # Of so many ints, products are looked for; of a list so many elements are looked at one by one.
