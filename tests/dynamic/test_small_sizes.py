@@ -93,3 +93,15 @@ def test_other_results_for_large_inputs_are_told_too():
 
     _, said = messages(Bounded(), torch.randn(4, 5))
     assert any("may be right only at n=4" in text for text in said)
+
+
+def test_a_covariance_of_one_row_has_no_axes():
+    """Of a single row `torch.cov` gives a number, which the exported model does too where that is its output."""
+    exported = onnxport.export(torch.cov, (torch.randn(3, 5),), input_names=["x"], dynamic_axes={"x": {0: "n"}})
+    for n in (1, 2, 3):
+        x = torch.randn(n, 5)
+        torch.testing.assert_close(exported(x), torch.cov(x), rtol=1e-4, atol=1e-5)
+    with pytest.warns(OnnxExporterWarning, match="squeeze keeps the axis"):
+        onnxport.export(
+            lambda x: torch.cov(x) * 2, (torch.randn(3, 5),), input_names=["x"], dynamic_axes={"x": {0: "n"}}
+        )

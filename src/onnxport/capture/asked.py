@@ -20,6 +20,7 @@ from typing import Any
 import torch
 
 from .graph import INNER
+from .untraced import untraced
 
 _QUESTIONS = frozenset({"type", "__class__"})
 _MATCHES = dis.opmap.get("MATCH_CLASS")
@@ -87,12 +88,8 @@ class Asked:
 
 def _untraced(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
-        state = torch._C._get_tracing_state()
-        torch._C._set_tracing_state(None)  # type: ignore[attr-defined]
-        try:
+        with untraced():
             return function(*args, **kwargs)
-        finally:
-            torch._C._set_tracing_state(state)  # type: ignore[attr-defined]
 
     return call
 

@@ -19,6 +19,7 @@ from .graph import INNER, inputs_of
 from .live import Live, follows_sizes
 from .messages import only_tells
 from .readings import TAKES_LISTS, Readings
+from .untraced import untraced
 
 _TAKES: dict[Callable[..., Any], str] = {
     torch.Tensor.item: "a Python number",
@@ -40,6 +41,7 @@ _TAKES: dict[Callable[..., Any], str] = {
 }
 # Of live tensors these say nothing that matters: text is printed.
 _NOT_OF_VALUES = (torch.Tensor.__len__, torch.Tensor.is_contiguous, torch.Tensor.__format__, torch.Tensor.__repr__)
+_EXPOSES = (torch.Tensor.numpy, torch.Tensor.__array__, torch.Tensor.untyped_storage, torch.Tensor.__dlpack__)
 # The layers and distributions of torch look at values to check their arguments.
 _LAYERS = tuple(
     os.path.join(os.path.dirname(torch.__file__), *part)
@@ -60,6 +62,7 @@ class Pitfalls:
         self.lost = False  # whether values were taken that aren't among the readings
         self.readings = Readings()
         self.conversions: dict[Conversion, None] = {}
+        self._exposed: list[tuple[str, torch.Tensor, torch.Tensor, int]] = []  # tensors whose memory others have
 
     def watched(
         self, instead: Mapping[Callable[..., Any], Callable[..., Any]]
@@ -79,6 +82,9 @@ class Pitfalls:
                     self.seen.setdefault(place, what)
                     return result
                 self._note(function, what, args[0], place)
+                if function in _EXPOSES and args[0].layout == torch.strided:
+                    with untraced(), torch._C.DisableTorchFunction():
+                        self._exposed.append((place, args[0], args[0].detach().clone(), args[0]._version))
                 if function in TAKES_LISTS and args[0].dim() and follows_sizes(args[0]):
                     result = call(*args, **kwargs)
                     self.readings.take(function, args[0], result, place, what, of_sizes=True)
@@ -96,7 +102,13 @@ class Pitfalls:
         self.conversions[Conversion(place, what, decides, _threshold(tensor) if of_bool else None)] = None
 
     def warn(self) -> None:
-        """Warn of what is a constant for sure; of readings it is found out."""
+        """Warn of what is a constant for sure; of readings it is found out. And of what numpy wrote, which isn't recorded."""
+        for place, tensor, before, version in self._exposed:
+            if tensor._version == version and not torch.equal(tensor.detach(), before):
+                warn(
+                    f"{place} gives the memory of a tensor away, which is then written to, as numpy does: the exported model "
+                    "doesn't; compute with tensors"
+                )
         read = {reading.place for _, reading in self.readings.made}
         for place, what in self.seen.items():
             if place not in read:

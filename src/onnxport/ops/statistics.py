@@ -13,6 +13,7 @@ from ..errors import LoweringError
 from ..lower.builder import Builder
 from ..lower.complex import adjoint, both, join
 from ..lower.promotion import float_type
+from ..lower.ranks import squeezed
 from ..lower.registry import lowering
 from ..lower.values import Tensor
 from .axes import wrap
@@ -80,7 +81,9 @@ def cov(
     else:
         divisor = g.sub(count, correction)
     result = g.div(g.matmul(centred, adjoint(g, scaled)), g.extremum("Max", divisor, 0))
-    return g.reshape(result, []) if known_eq(x.shape[0], 1) else result
+    if self.rank < 2 or isinstance(x.shape[0], int):
+        return g.reshape(result, []) if known_eq(x.shape[0], 1) else result
+    return squeezed(g, result, [0, 1])
 
 
 @lowering("aten::corrcoef")
@@ -145,5 +148,9 @@ def gradient(g: Builder, self: Tensor, *arguments: Any) -> list[Tensor]:
     axes = list(range(self.rank)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
     axes = [wrap(a, self.rank) for a in axes]
     given: Sequence[Any] = spacing if isinstance(spacing, (list, tuple)) else [spacing] * len(axes)
-    x = g.cast(self, float_type(self))
-    return [_gradient(g, x, axis, 1 if step is None else step, order) for axis, step in zip(axes, given)]
+    dtype = float_type(self)
+    result = []
+    for axis, step in zip(axes, given):
+        x = g.cast(self, torch.promote_types(dtype, step.dtype) if isinstance(step, Tensor) else dtype)
+        result.append(_gradient(g, x, axis, 1 if step is None else step, order))
+    return result

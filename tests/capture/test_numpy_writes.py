@@ -1,0 +1,52 @@
+"""Writes of numpy into the memory of a tensor, which the tracer doesn't see, are told."""
+
+import inspect
+import warnings
+
+import pytest
+import torch
+
+import onnxport
+from onnxport.errors import OnnxExporterWarning
+
+
+def made_of_size(x):
+    y = torch.zeros(x.shape[0], 4)
+    y.numpy()[:] = 1  # written
+    return x + y
+
+
+def constant(x):
+    y = torch.zeros(4)
+    memory = y.numpy()  # written
+    memory[1] = 5
+    return x + y
+
+
+def read_only(x):
+    y = torch.arange(4.0)
+    copied = y.numpy().copy()
+    copied[0] = 9
+    y.add_(1)
+    return x + y + torch.from_numpy(copied)
+
+
+def said(function):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = onnxport.export(function, (torch.randn(6, 4),))
+    return result, [str(w.message) for w in caught if issubclass(w.category, OnnxExporterWarning)]
+
+
+@pytest.mark.parametrize("function", [made_of_size, constant], ids=lambda f: f.__name__)
+def test_told(function):
+    lines, first = inspect.getsourcelines(function)
+    line = next(first + n for n, line in enumerate(lines) if "# written" in line)
+    assert any(f"{__file__}:{line} gives the memory of a tensor away" in text for text in said(function)[1])
+
+
+def test_reading_is_no_matter():
+    result, texts = said(read_only)
+    x = torch.randn(6, 4)
+    torch.testing.assert_close(result(x), read_only(x))
+    assert not texts
