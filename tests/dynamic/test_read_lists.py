@@ -117,6 +117,10 @@ def blocks_by_offsets(x, sizes):
     return mask
 
 
+def equal_pieces(x):
+    return torch.cat([part * 2 for part in x.flatten(0, 1).split([4 for _ in x])])
+
+
 def alone(b):
     return (torch.randn(b, 4, 2),)
 
@@ -134,7 +138,7 @@ CASES = {
     parts_in_two_loops: with_sizes(6, 6, 8), blocks_of_a_mask: with_sizes(2, 2), windows: alone, padded: alone,
     by_numpy: alone, rows_cut: with_lengths, last_elements: with_lengths, filled_up: with_lengths, two_lists: with_lengths,
     one_by_one: with_lengths, written: with_lengths, where_found: with_lengths, offsets: with_lengths,
-    blocks_by_offsets: with_sizes(2, 2),
+    blocks_by_offsets: with_sizes(2, 2), equal_pieces: alone,
 }  # fmt: skip
 
 
@@ -177,3 +181,27 @@ def test_numbers_that_only_look_like_those_of_a_list():
             rows, example, input_names=["x", "lengths"], dynamic_axes={"x": {0: "b"}, "lengths": {0: "b"}}
         )
     torch.testing.assert_close(result(*example), rows(*example))
+
+
+def test_numbers_that_decide_keep_no_axis_from_being_dynamic():
+    """Ints of the rows of a tensor, in an `if` and in arithmetic, are those of the example; the rows are as many as there are."""
+
+    def tiled(x, sizes):
+        counts = [2 if int(size[0]) > 3 else 1 for size in sizes]
+        flat = torch.cat([tiles[:count] for tiles, count in zip(x, counts)])
+        parts = []
+        for i, part in enumerate(flat.split(counts)):
+            height, width = sizes[i].tolist()
+            parts.append(part.reshape(-1, 2)[: height * width // 8])
+        return torch.cat(parts)
+
+    make = with_sizes(4, 4, 2)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", OnnxExporterWarning)
+        result = onnxport.export(
+            tiled, make(2), input_names=["x", "sizes"], dynamic_axes={"x": {0: "b"}, "sizes": {0: "b"}}
+        )
+    assert any("takes the value of a tensor as a Python list" in str(warning.message) for warning in caught)
+    for b in (2, 3, 1, 5):
+        arguments = make(b)
+        torch.testing.assert_close(result(*arguments), tiled(*arguments))

@@ -141,9 +141,13 @@ class _Comparison:
         return None
 
     def _repeats(self, node: Node, other: Node) -> bool:
-        """Whether both make lists of one value, as `[x] * n` does."""
+        """Whether both make lists of one value, as `[x] * n` does, or of one int."""
+        if node.op != "prim::ListConstruct" or not (node.inputs and other.inputs):
+            return False
+        if type(node.inputs[0]) is int:
+            return all(type(x) is int and x == node.inputs[0] for x in (*node.inputs, *other.inputs))
         values = [set(n.inputs) if all(i.__class__ is Value for i in n.inputs) else set() for n in (node, other)]
-        return node.op == "prim::ListConstruct" and all(len(v) == 1 for v in values)
+        return all(len(v) == 1 for v in values)
 
     def operand(self, site: Site, path: Path, x: Any, y: Any) -> None:
         if x.__class__ is Value and y.__class__ is Value:
