@@ -31,6 +31,14 @@ def outer_by_expand(x, y):
     return torch.cat([x.unsqueeze(1).expand(n, m, 4), y.expand(n, m, 4)], -1)
 
 
+def every_nth_written(x, y):
+    """Steps of a slice that are sizes."""
+    n, x = y.shape[0], x.clone()
+    x[n - 1 : x.shape[0] : n].masked_fill_(torch.tensor([True, False, True, False]), -1.0)
+    x[::n] += 1
+    return x
+
+
 RESHAPES = [
     program("flatten", lambda x: x.flatten(1), f("b", "s", 4), b=2, s=3, out="b, 4*s"),
     program("flatten_all", lambda x: x.flatten(), f("b", "s", 4), b=1, s=1, out="4*b*s"),
@@ -180,6 +188,7 @@ SLICES = [
     program("of_weight", lambda x: torch.arange(20.0)[: x.shape[0]] * x, f("n"), n=3, out="n"),
     program("rows_by_flipped_range", lambda x: x[torch.arange(x.shape[0] - 1, -1, -1)], f("n", 2), n=3, out="n, 2"),
     program("write_last", lambda x: x.clone().index_fill_(1, torch.tensor([0]), 5.0), f("b", "s"), b=2, s=3, out="b, s"),
+    program("every_nth_written", every_nth_written, f("n", 4), f("m", 2), n=6, m=2, out="n, 4", opset=11),
 ]  # fmt: skip
 
 

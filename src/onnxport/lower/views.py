@@ -309,13 +309,18 @@ def _slice_back(
     dim: int = 0,
     start: Size | None = None,
     end: Size | None = None,
-    step: int = 1,
+    step: Size = 1,
 ) -> Tensor:
     dim %= base.rank
     if step != 1:
-        return by_position(
-            g, base, new, lambda t: g.slice(t, [start or 0], [INT64_MAX if end is None else end], [dim], [step]), ""
-        )
+        first, last = [0 if start is None else start], [INT64_MAX if end is None else end]
+
+        def cut(t: Tensor) -> Tensor:
+            if isinstance(step, int):
+                return g.slice(t, first, last, [dim], [step])
+            return g.op("Slice", t, first, last, [dim], [step])
+
+        return by_position(g, base, new, cut, "")
     return write_slice(g, base, new, dim, 0 if start is None else start, end)
 
 
