@@ -16,7 +16,7 @@ from ._collector import paused
 from .errors import CheckerError, OnnxExporterError, OpsetError, warn, withheld
 from .options import OperatorExportTypes, Options, TrainingMode
 from .result import ExportResult, require_runtime
-from .session import asked, exporting, log, logging_on, select_model_mode_for_export
+from .session import alone_with, asked, exporting, log, logging_on, select_model_mode_for_export
 
 if TYPE_CHECKING:
     import onnx
@@ -141,7 +141,7 @@ def convert(
     """From a model to a checked ONNX graph: everything of an export but writing it, for which the proto is given."""
     from . import passes, write
 
-    with exporting(), select_model_mode_for_export(model, chosen.training):
+    with exporting(), alone_with(model), select_model_mode_for_export(model, chosen.training):
         program = capture_only(model, args, kwargs, chosen)
         if chosen.training is TrainingMode.PRESERVE:
             mode = TrainingMode.TRAINING if getattr(model, "training", False) else TrainingMode.EVAL

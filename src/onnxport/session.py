@@ -76,6 +76,32 @@ def exporting() -> Iterator[None]:
         _thread.depth -= 1
 
 
+_in_use: dict[
+    int, list[int]
+] = {}  # the thread that exports a module, and how many exports of it do, by the module's id
+_freed = threading.Condition()
+
+
+@contextlib.contextmanager
+def alone_with(model: Any) -> Iterator[None]:
+    """Let other threads wait that export the model, or one that has modules of it: an export changes its state, and back."""
+    modules = model.modules() if isinstance(model, torch.nn.Module) else [model]
+    thread, used = threading.get_ident(), set(map(id, modules))
+    with _freed:
+        _freed.wait_for(lambda: all(_in_use[module][0] == thread for module in used & _in_use.keys()))
+        for module in used:
+            _in_use.setdefault(module, [thread, 0])[1] += 1
+    try:
+        yield
+    finally:
+        with _freed:
+            for module in used:
+                _in_use[module][1] -= 1
+                if not _in_use[module][1]:
+                    del _in_use[module]
+            _freed.notify_all()
+
+
 @contextlib.contextmanager
 def asked(opset: int, options: Options) -> Iterator[None]:
     """Remember what is asked for, for symbolic functions that look at it."""
