@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -29,7 +30,8 @@ class Labelled:
 def einsum(g: Builder, equation: str, tensors: list[Tensor], path: list[int] | None = None) -> Tensor:
     """einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor"""
     terms, output = parse(equation, [t.rank for t in tensors])
-    operands = [_diagonal(g, t, letters) for t, letters in zip(tensors, terms)]
+    dtype = functools.reduce(torch.promote_types, [t.dtype for t in tensors])
+    operands = [_diagonal(g, g.cast(t, dtype), letters) for t, letters in zip(tensors, terms)]
     order = list(path) if path else []
     while len(operands) > 1:
         i, j = (order.pop(0), order.pop(0)) if len(order) >= 2 else (0, 1)

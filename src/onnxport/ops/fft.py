@@ -317,13 +317,20 @@ def rfftfreq(g: Builder, n: Size, d: float = 1.0, dtype: int | None = None, *_: 
 # -- short-time transforms ------------------------------------------------------------------------
 
 
+def _promoted(g: Builder, x: Tensor, window: Tensor | None) -> tuple[torch.dtype, Tensor]:
+    """The type of real numbers that products with the window have, and x in it."""
+    kind = real_of(x.dtype if window is None else torch.promote_types(x.dtype, window.dtype))
+    return kind, g.cast(x, torch.promote_types(x.dtype, kind))
+
+
 def _window(g: Builder, window: Tensor | None, n_fft: int, win_length: int | None, dtype: torch.dtype) -> Tensor:
     """The window, in the middle of `n_fft` places."""
     length = n_fft if win_length is None else win_length
     if window is None:
         window = g.const(np.ones(length), dtype)
     left = (n_fft - length) // 2
-    return g.pad(window if window.is_complex else g.cast(window, dtype), [left, n_fft - length - left], value=0)
+    kind = torch.promote_types(window.dtype, dtype) if window.is_complex else dtype
+    return g.pad(g.cast(window, kind), [left, n_fft - length - left], value=0)
 
 
 @lowering("aten::stft")
@@ -337,7 +344,7 @@ def stft(
     is_complex = self.is_complex or (window is not None and window.is_complex)
     whole = is_complex if onesided is None else not onesided
     count = n_fft if whole else n_fft // 2 + 1
-    kind = real_of(self.dtype)
+    kind, self = _promoted(g, self, window)
     cos, sin = _waves(np.arange(count), np.arange(n_fft), n_fft, kind, g)
     shape = _window(g, window, n_fft, win_length, kind)
     if normalized:
@@ -393,8 +400,8 @@ def istft(
 ) -> Tensor:  # fmt: skip
     """istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True,
     bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor"""
+    kind, self = _promoted(g, self, window)
     spectrum = g.unsqueeze(self, [0]) if self.rank == 2 else self
-    kind = real_of(self.dtype)
     hop = n_fft // 4 if hop_length is None else hop_length
     frames, half = spectrum.shape[2], n_fft // 2 + 1
     shape = _window(g, window, n_fft, win_length, kind)

@@ -360,7 +360,7 @@ def linalg_solve_triangular(
     if not left:
         turned = linalg_solve_triangular(g, _transposed(g, self), _transposed(g, B), not upper, True, unitriangular)
         return _transposed(g, turned)
-    a, b, lead = _matched(g, self, B)
+    a, b, lead = _matched(g, self, g.cast(B, self.dtype))
     return g.reshape(_solved(g, a, b, upper=upper, unit=unitriangular), [*lead, *b.shape[-2:]])
 
 

@@ -69,15 +69,16 @@ def huber_loss(g: Builder, self: Tensor, target: Tensor, reduction: int = MEAN, 
     distance = g.op("Abs", g.sub(a, b))
     curved = g.mul(g.mul(distance, distance), 0.5)
     straight = g.mul(g.sub(distance, 0.5 * delta), delta)
-    return reduced(g, g.where(g.less_equal(distance, delta), curved, straight), reduction)
+    loss = g.where(g.less_equal(distance, delta), curved, straight)
+    return reduced(g, g.cast(loss, self.dtype), reduction)
 
 
 @lowering("aten::soft_margin_loss")
 def soft_margin_loss(g: Builder, self: Tensor, target: Tensor, reduction: int = MEAN) -> Tensor:
     """soft_margin_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor"""
     a, b = _together(g, self, target)
-    exponential = g.op("Exp", g.neg(g.mul(a, b)))
-    return reduced(g, g.op("Log", g.add(exponential, 1)), reduction)
+    loss = g.op("Log", g.add(g.op("Exp", g.neg(g.mul(a, b))), 1))
+    return reduced(g, g.cast(loss, self.dtype), reduction)
 
 
 @lowering("aten::kl_div")
@@ -139,7 +140,7 @@ def binary_cross_entropy_with_logits(
     if pos_weight is not None:
         factor = g.add(g.mul(g.sub(pos_weight, 1), b), 1)
         log_sigmoid = g.mul(log_sigmoid, factor)
-    loss = g.sub(g.mul(g.sub(1, b), a), log_sigmoid)
+    loss = g.cast(g.sub(g.mul(g.sub(1, b), a), log_sigmoid), target.dtype)
     return reduced(g, loss if weight is None else g.mul(loss, g.cast(weight, loss.dtype)), reduction)
 
 
@@ -158,6 +159,7 @@ def cross_entropy_loss(
     axis = 0 if self.rank == 1 else 1
     log_probabilities = g.softmax(self, axis, log=True)
     if target.is_float:
+        log_probabilities = g.cast(log_probabilities, torch.promote_types(self.dtype, target.dtype))
         return _soft_cross_entropy(g, log_probabilities, target, weight, reduction, label_smoothing, axis)
     loss, total = _nll(g, log_probabilities, target, weight, reduction, ignore_index, axis)
     if not label_smoothing:
@@ -346,7 +348,8 @@ def triplet_margin_loss(
     float eps=1e-06, bool swap=False, int reduction=Mean) -> Tensor"""
     near, far = _distance(g, anchor, positive, p, eps), _distance(g, anchor, negative, p, eps)
     if swap:
-        far = g.extremum("Min", far, _distance(g, positive, negative, p, eps))
+        far = g.extremum("Min", *_together(g, far, _distance(g, positive, negative, p, eps)))
+    near, far = _together(g, near, far)
     return reduced(g, _positive(g, g.sub(g.add(near, margin), far)), reduction)
 
 

@@ -13,6 +13,7 @@ from ..dtypes import from_scalar_type
 from ..errors import LoweringError
 from ..lower.builder import Builder
 from ..lower.complex import conjugate
+from ..lower.promotion import result_type
 from ..lower.registry import lowering
 from ..lower.values import Tensor
 from .activation import gelu
@@ -136,7 +137,8 @@ def outer(g: Builder, self: Tensor, vec2: Tensor) -> Tensor:
 def inner(g: Builder, self: Tensor, other: Tensor) -> Tensor:
     """inner(Tensor self, Tensor other) -> Tensor"""
     if self.rank == 0 or other.rank == 0:
-        return g.mul(self, other)
+        dtype = result_type(self, other)
+        return g.mul(g.cast(self, dtype), g.cast(other, dtype))
     return contract(g, self, other, [self.rank - 1], [other.rank - 1])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -83,8 +84,14 @@ def native_batch_norm(
     result = batch_norm(g, input, weight, bias, running_mean, running_var, training, momentum, eps)
     if not training:  # PyTorch gives back nothing then
         return result, g.full([0], 0, input.dtype), g.full([0], 0, input.dtype)
-    _, mean, inverse = _with_statistics(g, input, [i for i in range(input.rank) if i != 1], eps)
+    wide = _wide(g, input, weight, bias, running_mean)
+    _, mean, inverse = _with_statistics(g, wide, [i for i in range(input.rank) if i != 1], eps)
     return result, mean, inverse
+
+
+def _wide(g: Builder, x: Tensor, *weights: Tensor | None) -> Tensor:
+    """x in the type in which its statistics are given: that of weights with more digits."""
+    return g.cast(x, functools.reduce(torch.promote_types, [w.dtype for w in weights if w is not None], x.dtype))
 
 
 @lowering("aten::_native_batch_norm_legit_no_training")
@@ -244,7 +251,7 @@ def native_group_norm(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group,
     float eps) -> (Tensor, Tensor, Tensor)"""
-    _, mean, inverse = _with_statistics(g, _grouped(g, input, group), [2], eps)
+    _, mean, inverse = _with_statistics(g, _grouped(g, _wide(g, input, weight, bias), group), [2], eps)
     return group_norm(g, input, group, weight, bias, eps), mean, inverse
 
 
@@ -291,8 +298,9 @@ def native_layer_norm(
     """native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps)
     -> (Tensor, Tensor, Tensor)"""
     axes = list(range(-len(normalized_shape), 0))
-    _, root = g.standardized(input, axes, eps)
-    mean = g.reduce("ReduceMean", input, axes, keepdims=True)
+    wide = _wide(g, input, weight, bias)
+    _, root = g.standardized(wide, axes, eps)
+    mean = g.reduce("ReduceMean", wide, axes, keepdims=True)
     return layer_norm(g, input, normalized_shape, weight, bias, eps), mean, g.op("Reciprocal", root)
 
 
