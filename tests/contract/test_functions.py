@@ -186,6 +186,33 @@ def test_a_transformer_as_functions(wanted):
     np.testing.assert_allclose(run(proto, x.numpy())[0], model(x).detach().numpy(), rtol=1e-3, atol=1e-4)
 
 
+class Spans(torch.nn.Module):
+    """A Python loop over an axis, in the module that is made a function, of values from outside of the loop."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(8, 4)
+
+    def forward(self, x):
+        found = []
+        for i in range(x.shape[1]):
+            near = x[:, i : i + 3]
+            found.append(self.linear(torch.cat([near, x[:, i : i + 1].repeat(1, near.shape[1], 1)], -1)))
+        return torch.cat(found, 1)
+
+
+def test_a_loop_inside_of_a_function():
+    model = torch.nn.Sequential(Spans(), torch.nn.ReLU())
+    result = onnxport.export(
+        model, torch.randn(2, 5, 4), None, input_names=["x"], dynamic_axes={"x": {0: "batch", 1: "time"}},
+        export_modules_as_functions={Spans}, opset_version=17,
+    )  # fmt: skip
+    calls = [node for node in result.model_proto.graph.node if node.op_type == "Spans"]
+    assert [len(node.output) for node in calls] == [1]
+    for x in (torch.randn(2, 5, 4), torch.randn(3, 7, 4)):
+        torch.testing.assert_close(result(x), model(x).detach())
+
+
 @pytest.mark.parametrize("opset", [9, 14])
 def test_functions_need_opset_15(opset):
     with pytest.raises(ValueError, match="15"):

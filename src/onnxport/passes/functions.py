@@ -14,7 +14,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -69,17 +69,19 @@ def extract_functions(
     graph = model.graph
     root = _Call(Kind("", ""))
     everything = _tree(list(graph), calls, kinds, root)
+    places = {node: top for top in graph for node in _with_bodies(top)}
     by_height: dict[int, list[tuple[_Call, _Call]]] = {}
     for parent, call in everything:
         by_height.setdefault(call.height, []).append((parent, call))
     for height in sorted(by_height):
         groups: dict[tuple[str, str], list[_Call]] = {}
         for _, call in by_height[height]:
-            _interface(call, graph, constants)
+            _interface(call, graph, places, constants)
             groups.setdefault((call.kind.domain, call.kind.name), []).append(call)
         planned = [plan for members in groups.values() for plan in _functions(model, members)]
         moved: dict[ir.Value, ir.Value] = {}
         made = {call: _call_node(call, function, names, moved) for call, function, names in planned}
+        places.update((node, node) for node in made.values())
         for parent, call in by_height[height]:
             _detach(call.items)
             parent.items[parent.items.index(call)] = made[call]
@@ -120,9 +122,12 @@ def _tree(
 # -- what a call takes and gives ------------------------------------------------------------------
 
 
-def _interface(call: _Call, graph: ir.Graph, constants: Collection[str]) -> None:
+def _interface(call: _Call, graph: ir.Graph, places: Mapping[ir.Node, ir.Node], constants: Collection[str]) -> None:
+    """What a call takes and gives. `places` has the nodes of the graph and those of their bodies, with the former.
+
+    Nodes of bodies that were dropped use values, too, and have no place.
+    """
     nodes: list[ir.Node] = call.items
-    inside = {id(node) for node in nodes}
     made = {value for node in nodes for value in node.outputs}
     taken: dict[ir.Value, None] = {}
     for node in nodes:
@@ -138,12 +143,12 @@ def _interface(call: _Call, graph: ir.Graph, constants: Collection[str]) -> None
     call.items = nodes = [*(v.producer() for v in copies.values()), *nodes]  # type: ignore[list-item]
     rest = [v for v in taken if v not in copies]
     call.inputs = [v for v in rest if not v.is_initializer()] + [v for v in rest if v.is_initializer()]
-    outer = set(graph.outputs)
+    outer, inside = set(graph.outputs), {None, *nodes}
     call.outputs = [
         value
         for node in nodes
         for value in node.outputs
-        if value in outer or any(not _is_inside(use.node, inside) for use in value.uses())
+        if value in outer or any(places.get(use.node) not in inside for use in value.uses())
     ]
 
 
@@ -158,15 +163,13 @@ def _substitute(nodes: Sequence[ir.Node], new: Mapping[ir.Value, ir.Value]) -> N
                 _substitute(list(attribute.as_graph()), new)
 
 
-def _is_inside(node: ir.Node, inside: set[int]) -> bool:
-    """Whether a node is one of these, or in a body of one of them."""
-    current: Any = node
-    while current is not None:
-        if id(current) in inside:
-            return True
-        owner = current.graph
-        current = owner.parent_node if isinstance(owner, ir.Graph) and hasattr(owner, "parent_node") else None
-    return False
+def _with_bodies(node: ir.Node) -> Iterator[ir.Node]:
+    """A node and those of its bodies."""
+    yield node
+    for attribute in node.attributes.values():
+        if attribute.type == ir.AttributeType.GRAPH and not attribute.is_ref():
+            for inner in attribute.as_graph():
+                yield from _with_bodies(inner)
 
 
 def _used(node: ir.Node) -> list[ir.Value]:
