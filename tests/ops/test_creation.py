@@ -7,6 +7,7 @@ NM = {0: {0: "n", 1: "m"}}
 FULLS = [
     case("zeros", lambda x: torch.zeros(x.shape[0], 3) + x, f32(2, 3), dynamic=N),
     case("ones", lambda x: torch.ones(x.shape[0], 3, dtype=torch.int64) + x, f32(2, 3), dynamic=N),
+    case("of_bfloat16", lambda x: torch.ones(x.shape), torch.randn(2, 3).bfloat16(), dynamic=N, opset=13),
     case("full", lambda x: torch.full((x.shape[0], 2), 1.5) + x[:, :2], f64(2, 3), dynamic=N),
     case("full_int", lambda x: torch.full((x.shape[0],), 7) + x, i64(2), dynamic=N),
     case("full_bool", lambda x: torch.full((x.shape[0],), True) & x, b8(2), dynamic=N),

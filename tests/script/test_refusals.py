@@ -52,7 +52,15 @@ def runtime_string(x):
     return x + 1
 
 
+def list_of_bfloat16(x):
+    outs: list[torch.Tensor] = []
+    for i in range(int(x.sum())):
+        outs.append(x[:i].to(torch.bfloat16))
+    return outs
+
+
 REFUSED = {
+    "list_of_bfloat16": (list_of_bfloat16, "list of bfloat16 tensors .* convert them with"),
     "ranks": (two_ranks, "number of dimensions"),
     "dtypes": (two_types, "float32 on one path and torch.int64|int64 on one path and torch.float32"),
     "overlap": (expanded, "clone"),

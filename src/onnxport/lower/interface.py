@@ -79,6 +79,8 @@ def _input_value(g: Builder, declared: Input, name: str, labels: Mapping[int, Si
 
 def tensor_input(g: Builder, name: str, dtype: torch.dtype, dims: Sequence[Size]) -> Tensor:
     """A graph input; a complex one is real with a trailing axis of 2."""
+    if dtype == torch.bfloat16:
+        g.require(13, "a bfloat16 input")
     stored = real_of(dtype) if dtype.is_complex else dtype
     value = g.value_of(name, stored, [*dims, 2] if dtype.is_complex else dims)
     g.root.inputs.append(value)

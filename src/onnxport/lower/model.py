@@ -14,7 +14,7 @@ from onnx_ir.tensor_adapters import TorchTensor
 
 from ..axes import positive_axes
 from ..dtypes import real_of, to_onnx
-from ..errors import warn
+from ..errors import LoweringError, warn
 from ..options import Options, TrainingMode
 from ..program import Program
 from .builder import Builder
@@ -93,6 +93,7 @@ def _assemble(
     values: list[ir.Value] = []
     types: list[tuple[ir.Value | None, Tensor]] = [(t.value, t) for t in g.made]
     for tensor in outputs:
+        _check_bfloat16(g, tensor)
         value = sequence_or_tensor(g, tensor)
         if value in values or value in inputs or value.producer() is None:  # also initializers
             same = g.append("Identity", [value], {}, 1).outputs[0]
@@ -199,6 +200,18 @@ def _all_nodes(nodes: Sequence[ir.Node]) -> Iterator[ir.Node]:
         for attribute in node.attributes.values():
             if attribute.type == ir.AttributeType.GRAPH:
                 yield from _all_nodes(list(attribute.as_graph()))
+
+
+def _check_bfloat16(g: Builder, output: Any) -> None:
+    """Types that an output can't have in ONNX."""
+    if getattr(output, "dtype", None) != torch.bfloat16:
+        return
+    g.require(13, "a bfloat16 output")
+    if isinstance(output, ListValue):
+        raise LoweringError(
+            "an output is a list of bfloat16 tensors whose length is known only at run time, which ONNX has no type for; convert "
+            "them with .float(), or stack them"
+        )
 
 
 def _set_type(value: ir.Value, tensor: Tensor) -> None:
