@@ -53,7 +53,10 @@ TABLES = (
     "package_models",
     "quantized_models",
     "vision_styles",
+    "detection_styles",
+    "restoration_styles",
     "sequence_styles",
+    "research_styles",
 )
 
 
