@@ -1,6 +1,7 @@
 """An `if` that goes another way only at sizes far above the example's: tried there, or warned of at its line."""
 
 import inspect
+import itertools
 import warnings
 
 import pytest
@@ -119,6 +120,14 @@ def test_rates_are_held_against_many_sizes(rate, example):
         result = onnxport.export(function, (torch.randn(example, 4),), input_names=["x"], dynamic_axes={"x": {0: "n"}})
     right = all(result(torch.zeros(n, 4)).shape == function(torch.zeros(n, 4)).shape for n in (1, 5, 25, 300, 1100))
     assert right or any(__file__ in str(w.message) for w in said)
+
+
+def test_rows_of_which_some_are_taken():
+    def function(x):
+        return torch.stack(list(itertools.islice(x, 3)))
+
+    _, said = exported(function)
+    assert any(__file__ in text for text in said)
 
 
 def test_ints_that_nobody_uses_are_no_matter():

@@ -18,7 +18,7 @@ from ..dims import Dim, Size, evaluate, free_symbols
 from .graph import inputs_of, outputs_of
 from .live import Live, reads_content
 from .messages import only_tells
-from .pitfalls import place_of_call, place_unless_told, what_is_taken
+from .pitfalls import PIECES, ROWS, place_of_call, place_unless_told, what_is_taken
 from .traced_sizes import exact, is_size
 
 Function = Callable[..., Any]
@@ -199,6 +199,16 @@ class Conditions:
         """How many operations on tensors compute the numbers, or take as long."""
         self._prepare()
         return self._operations
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether there are numbers of rows that Python went through, and may have left some of."""
+        return any(what == ROWS for _, what in self._places)
+
+    @property
+    def counts_pieces(self) -> list[bool]:
+        """Which of the numbers are of pieces that a tensor is cut to: where there are fewer, cutting it fails."""
+        return [what == PIECES for _, what in self._places]
 
     @property
     def places(self) -> list[str]:

@@ -42,6 +42,7 @@ _TAKES: dict[Callable[..., Any], str] = {
 # Of live tensors these say nothing that matters: text is printed.
 _NOT_OF_VALUES = (torch.Tensor.__len__, torch.Tensor.is_contiguous, torch.Tensor.__format__, torch.Tensor.__repr__)
 _EXPOSES = (torch.Tensor.numpy, torch.Tensor.__array__, torch.Tensor.untyped_storage, torch.Tensor.__dlpack__)
+ROWS, PIECES = "a number of rows", "a number of pieces"
 # The layers and distributions of torch look at values to check their arguments.
 _LAYERS = tuple(
     os.path.join(os.path.dirname(torch.__file__), *part)
@@ -117,7 +118,7 @@ class Pitfalls:
 
 def what_is_taken(function: Callable[..., Any]) -> str:
     """What a function makes of a tensor."""
-    return _TAKES.get(function, "a number of pieces")
+    return _TAKES.get(function, ROWS if function.__name__ in ("__iter__", "unbind") else PIECES)
 
 
 def constant(place: str, what: str, taken: str = "the value of a tensor") -> str:

@@ -268,9 +268,11 @@ class Thawing:
         of a `max(1, int(n * 0.7))`. Where the program is another one anyway, or none of its numbers follows a size, that tells
         nothing."""
         only_ifs = not self.differences and all(c.decides for c in self.program.conversions or ())
-        if self.breaks or only_ifs:
+        if self.breaks or (only_ifs and not self.program.conditions.counted.counts_rows):
             return
         for trial in self.trials.far():
+            if only_ifs and self.trials.gives_results(trial.sizes):
+                continue
             if self.trials.rolls and not self._is_larger(trial):  # a few iterations aren't recognised
                 continue
             if all(trial.sizes != {k: seen.sizes[k] for k in trial.sizes} for seen in self.seen):

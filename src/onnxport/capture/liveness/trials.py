@@ -172,7 +172,8 @@ class Trials:
         seen = self.reruns.computed(counted, [self.sizes, *map(self.allowed, tried)])
         if not all(isinstance(numbers, tuple) for numbers in seen):
             return []
-        alike = [i for i, numbers in enumerate(zip(*seen)) if len(set(numbers)) == 1]
+        pieces = counted.counts_pieces
+        alike = [i for i, numbers in enumerate(zip(*seen)) if len(set(numbers)) == 1 and not pieces[i]]
         options = list(map(self.allowed, scanned(self.sizes, counted.cost))) if alike else []
         found = zip(options, self.reruns.computed(counted, options))
         different = (
