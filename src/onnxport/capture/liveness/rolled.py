@@ -47,7 +47,8 @@ from .read_lists import ReadLists
 _AXES = {"dim", "dim0", "dim1", "start_dim", "end_dim"}  # arguments whose number is no count of iterations
 # Ints that decide the form of an operator.
 _FORMS = _AXES | {"stride", "padding", "dilation", "kernel_size", "output_padding", "groups"}
-_OPTIONS = 64  # places of the same operation that are tried as the begin of the next iteration
+_OPTIONS = 64  # places of the same operations that are tried as the begin of the next iteration
+_NEAR = 4  # of so many operations
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -85,6 +86,8 @@ class Rolling:
         self.renamed: dict[Value, Operand] = {}
         self.instead: dict[int, list[Node]] = {}  # of a node, by its index
         self.indexed: set[Value] = set()  # the first elements of lists whose elements loops take by their index
+        self._found: dict[int, list[Run]] = {}
+        self._loops: dict[Run, bool] = {}
         self.elements: dict[Value, tuple[Node, int]] = {}  # of lists that loops make of what each iteration gives
 
     def _use(self, leaf: Any, index: int) -> None:
@@ -101,6 +104,7 @@ class Rolling:
             if found is not None:
                 changed = True
                 run, loop = found
+                self._loops.clear()  # there may be more now, over what this one gives
                 out += [*loop.before, loop.node, *loop.behind]
                 index = run.end
                 continue
@@ -178,10 +182,11 @@ class Rolling:
         runs = self._runs(keys, first_keys, start)
         shorter: list[tuple[Run, list[list[Any]]]] = []
         for run in sorted(runs, key=lambda run: (0 if self.inner else run.start - run.end, run.period)):
+            if not self._is_loop(run):  # looking further into what is none takes long
+                continue
+            if self.inner and self._has_loop(keys, first_keys, run):
+                break  # so has each that is longer
             try:
-                self._roles(dataclasses.replace(run, count=2))  # looking into what is no loop takes long
-                if self.inner and self._has_loop(keys, first_keys, run):
-                    break  # so has each that is longer
                 fitting, roles = self._fitting(run)
                 if (not shorter and fitting.count == run.count) or over_whole_list(roles, run.count):
                     return self._made(fitting, roles)
@@ -197,32 +202,38 @@ class Rolling:
 
     def _runs(self, keys: str, first_keys: str, start: int) -> list[Run]:
         """Repetitions of nodes that look alike."""
-        runs, at = [], start
-        for _ in range(_OPTIONS):
-            at = first_keys.find(first_keys[start], at + 1)
-            period = at - start
-            if at < 0 or at + period > len(keys):
-                break
-            if not first_keys.startswith(first_keys[start:at], at):
-                continue
-            body, count = keys[at : at + period], 2
-            while keys.startswith(body, start + count * period):
-                count += 1
-            runs.append(Run(start, period, count))
-        return runs
+        if start not in self._found:
+            runs = self._found[start] = []
+            for at in _again(first_keys, start):
+                period = at - start
+                if at + period > len(keys):
+                    break
+                if not first_keys.startswith(first_keys[start:at], at):
+                    continue
+                body, count = keys[at : at + period], 2
+                while keys.startswith(body, start + count * period):
+                    count += 1
+                runs.append(Run(start, period, count))
+        return self._found[start]
 
     def _has_loop(self, keys: str, first_keys: str, run: Run) -> bool:
         """Whether there is a loop in the first iteration."""
         end = run.start + run.period
-        for start in range(run.start + 1, end):
-            for inside in self._runs(keys, first_keys, start):
-                if inside.start + 2 * inside.period <= end:
-                    try:
-                        self._roles(dataclasses.replace(inside, count=2))
-                    except Refused:
-                        continue
-                    return True
-        return False
+        return any(
+            inside.start + 2 * inside.period <= end and self._is_loop(inside)
+            for start in range(run.start + 1, end)
+            for inside in self._runs(keys, first_keys, start)
+        )
+
+    def _is_loop(self, run: Run) -> bool:
+        """Whether the first two iterations are a loop."""
+        if run not in self._loops:
+            try:
+                self._roles(dataclasses.replace(run, count=2))
+                self._loops[run] = True
+            except Refused:
+                self._loops[run] = False
+        return self._loops[run]
 
     def _fitting(self, run: Run) -> tuple[Run, list[list[Any]]]:
         """The first iterations, as far as they are a loop, and what their operands are."""
@@ -378,6 +389,18 @@ class Rolling:
         front = next((x for x in inputs if x is values[0] or x is values[-1]), None)
         reverse = len(values) > 1 and front is values[-1]
         return (inputs[::-1] if reverse else inputs), reverse
+
+
+def _again(keys: str, start: int) -> Iterator[int]:
+    """Where the node at a place and those behind it may come again."""
+    near = range(start + 1, min(start + _NEAR, len(keys)))
+    yield from (at for at in near if keys[at] == keys[start])
+    begin, at = keys[start : start + _NEAR], start + _NEAR - 1
+    for _ in range(_OPTIONS):
+        at = keys.find(begin, at + 1)
+        if at < 0:
+            return
+        yield at
 
 
 def _with_ints_at_uses(block: Block) -> Block:
