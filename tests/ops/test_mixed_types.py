@@ -40,6 +40,7 @@ CASES = [
     case("einsum", lambda x, y: torch.einsum("i,j->ji", x, y), i64(3), f32(2)),
     case("inner", lambda x, y: (torch.inner(x, y), torch.inner(y.long(), x[0, 0])), f32(2, 3), f64()),
     case("solve", lambda x, y: torch.linalg.solve_triangular(x + 3 * torch.eye(3), y, upper=True), f32(3, 3), i64(3, 2)),
+    case("poisson", F.poisson_nll_loss, i64(3, low=-2, high=2), f16(3)),
     case("native_norms", native_norms, f16(2, 4, 4), f32(4), rtol=5e-3, atol=5e-3),
     case("window64", of_signal(torch.hann_window(16, dtype=torch.float64)), f32(2, 100), rtol=1e-3, atol=1e-4),
     case("window32", of_signal(torch.hann_window(16)), f16(2, 100), rtol=1e-2, atol=1e-2),

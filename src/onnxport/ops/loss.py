@@ -96,7 +96,7 @@ def poisson_nll_loss(
     g: Builder, input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int
 ) -> Tensor:
     """poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor"""
-    dtype = float_type(input, target)
+    dtype = torch.promote_types(float_type(input), target.dtype)
     x, t = g.cast(input, dtype), g.cast(target, dtype)
     if log_input:
         loss = g.sub(g.op("Exp", x), g.mul(t, x))
