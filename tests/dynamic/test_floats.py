@@ -93,3 +93,17 @@ def test_types_are_those_of_python_floats():
         return torch.arange(x.shape[0]) * (1 / x.shape[0]), x.half() * (x.shape[0] * 0.5), x.double() / (x.shape[0] / 3)
 
     check(program("typed", typed, f("n", 4), n=5), 18)
+
+
+@programs(
+    [
+        program("log", lambda x: x * math.log(x.shape[0]), f("n", 4), n=6),
+        program("scaled", lambda x: x / math.log(1 + x.shape[0] / 2), f("n", 4), n=6),
+        program("to_a_base", lambda x: x * math.log(x.shape[0], 512), f("n", 4), n=6),
+        program("exp", lambda x: x * math.exp(-x.shape[0]), f("n", 4), n=6),
+        program("rounded_up", lambda x: x * math.ceil(math.log(x.shape[0] + 1)), f("n", 4), n=6),
+        program("of_a_fixed_size", lambda x: x * math.log(x.shape[1]), f("n", 4), n=6),
+    ]
+)
+def test_logarithms(p, opset):
+    check(p, opset)

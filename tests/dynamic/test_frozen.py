@@ -148,7 +148,7 @@ def tensor_of_float(x):
 
 
 def square_root(x):
-    return x / math.exp(x.shape[0])  # frozen
+    return x / math.sin(x.shape[0])  # frozen
 
 
 def logarithm(x):
@@ -260,7 +260,7 @@ def test_the_check_can_be_left_out():
 class Conversions(nn.Module):
     def forward(self, x):
         n = int(x.shape[0])
-        return x * math.log(n)  # frozen
+        return x * math.log2(n)  # frozen
 
 
 def test_the_line_of_the_conversion_is_told():
@@ -275,7 +275,7 @@ def test_the_module_is_named():
 
 def test_the_labels_that_matter_are_named():
     def function(x, y):
-        return x * math.log(x.shape[0]), y + 1
+        return x * math.log2(x.shape[0]), y + 1
 
     with pytest.warns(OnnxExporterWarning, match="may be right only at n=5: ") as caught:
         onnxport.export(
@@ -306,7 +306,7 @@ def test_loops_are_told_of_script():
 def test_messages_are_short():
     def function(x):
         for k in range(2, 60):
-            x = x * math.log(x.shape[0] + k)
+            x = x * math.log2(x.shape[0] + k)
         return x
 
     message = message_of(function)

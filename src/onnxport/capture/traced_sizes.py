@@ -190,7 +190,7 @@ _METHODS: dict[str, Function] = {
 @shared
 @contextlib.contextmanager
 def number_functions() -> Iterator[None]:
-    """Let `math.ceil`, `math.floor`, `math.trunc`, `round`, `divmod`, `min` and `max` compute with sizes, as `//` does;
+    """Let `math.ceil`, `math.floor`, `math.trunc`, `math.log`, `math.exp`, `round`, `divmod`, `min` and `max` compute with sizes, as `//` does;
     and `torch._check` take conditions on them; and `isinstance` find them to be ints, as they are outside of a trace.
 
     Tensors don't have the methods behind the first of these, so that Python would turn the size into a float, or raise; of
@@ -208,6 +208,7 @@ def number_functions() -> Iterator[None]:
     }
     try:
         with (
+            mock.patch.multiple(math, log=_logarithm(math.log), exp=_exponential(math.exp)),
             mock.patch.object(torch, "_check_with", _checked(torch._check_with)),
             mock.patch.object(torch, "is_tensor", lambda obj: plain(obj, torch.Tensor) and not _seems_int(obj)),
             changed_builtins.changed(functions),
@@ -216,6 +217,36 @@ def number_functions() -> Iterator[None]:
     finally:
         for name in added:
             delattr(torch.Tensor, name)
+
+
+def _logarithm(plain: Callable[..., float]) -> Callable[..., Any]:
+    """`math.log`, live of sizes. `log2` and `log10` have whole numbers as results, which ONNX might miss by a bit."""
+
+    @functools.wraps(plain)
+    def logarithm(number: Any, *base: Any) -> Any:
+        if not _is_traced_number(number) or any(isinstance(x, torch.Tensor) for x in base):
+            return plain(number, *base)
+        result = _LOG(number)
+        return result / plain(*base) if base else result
+
+    return logarithm
+
+
+def _exponential(plain: Callable[[Any], float]) -> Callable[[Any], Any]:
+    """`math.exp`, live of sizes."""
+
+    @functools.wraps(plain)
+    def exponential(number: Any, /) -> Any:
+        return _EXP(number) if _is_traced_number(number) else plain(number)
+
+    return exponential
+
+
+def _is_traced_number(number: Any) -> bool:
+    return number.__class__ is torch.Tensor and bool(torch._C._get_tracing_state()) and is_number(number)
+
+
+_LOG, _EXP = _keeping(torch.log, torch.log), _keeping(torch.exp, torch.exp)
 
 
 def _instance(plain: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
