@@ -81,19 +81,15 @@ def doubled(sizes: Sizes) -> dict[str, int]:
     return {label: size + size // 4 + 3 for label, size in sizes.items()}
 
 
-def far(sizes: Sizes) -> Iterator[dict[str, int]]:
+def far(sizes: Sizes) -> tuple[list[dict[str, int]], list[dict[str, int]]]:
     """Sizes at which what Python computes of a size is seen to be something else than it seemed (`max(1, int(n * 0.7))`, which
-    is 1 for the least): small ones, and some times the example's, of all axes or of single ones where that takes long."""
-    yield dict.fromkeys(sizes, 1)
-    yield dict.fromkeys(sizes, 2)
-    yield {label: max(size // 2, 1) for label, size in sizes.items()}
-    yield doubled(sizes)
+    is 1 for the least): small ones, and some times the example's, of all axes or of single ones where that takes long. The
+    most telling are the first of each."""
+    small = [dict.fromkeys(sizes, 1), dict.fromkeys(sizes, 2), {label: max(n // 2, 1) for label, n in sizes.items()}]
     larger = {label: 4 * size + 7 for label, size in sizes.items()}
     if math.prod(larger[label] / max(size, 1) for label, size in sizes.items()) <= _COST:
-        yield larger
-    else:
-        for label in list(sizes)[:_ALONE]:
-            yield {**sizes, label: larger[label]}
+        return small, [larger, doubled(sizes)]
+    return small, [doubled(sizes), *({**sizes, label: larger[label]} for label in list(sizes)[:_ALONE])]
 
 
 def scanned(sizes: Sizes, operations: int, conversions: Sequence[Conversion] = ()) -> list[dict[str, int]]:

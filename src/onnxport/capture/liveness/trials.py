@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,6 +30,7 @@ _GUILTY = 8
 _NUMBERS = ("a Python int", "a Python float", "a Python number")
 # So many sizes are tried where an `if` goes another way, and so many in all.
 _TIMES, _WAYS = 2, 6
+_LONG = 2000  # nodes of a program that takes long to trace
 
 
 class Recording(Protocol):
@@ -237,16 +239,22 @@ class Trials:
         return None
 
     def far(self) -> Iterator[Trial]:
-        """At the least sizes and at much larger ones, where it isn't known that Python took the same numbers from them."""
+        """At the least sizes and at much larger ones, where it isn't known that Python took the same numbers from them; of a
+        program that takes long to trace, at one choice of each."""
         conditions, tried = self.program.conditions, [self.sizes]
-        for sizes in map(self.allowed, far(self.sizes)):
-            untold = conditions.lost or conditions.incomplete
-            if sizes in tried or not (untold or self.reruns.hold(conditions, sizes) is not True):
-                continue
-            tried.append(sizes)
-            trial = self.at(sizes) if self.runs(sizes) else None
-            if trial is not None:
-                yield trial
+        untold = conditions.lost or conditions.incomplete
+        takes_long = sum(1 for _ in self.program.keep_alive.nodes()) > _LONG
+        for options in far(self.sizes):
+            for sizes in map(self.allowed, options):
+                if sizes in tried or not (untold or self.reruns.hold(conditions, sizes) is not True):
+                    continue
+                tried.append(sizes)
+                untold = True  # if other numbers are taken at one choice of sizes, they rarely aren't at another
+                trial = self.at(sizes)
+                if trial is not None:
+                    yield trial
+                    if takes_long:
+                        break
 
     def first_other(self, options: Sequence[dict[str, int]]) -> Trial | None:
         """At the first of these sizes at which the model runs, without being traced, and does something else."""
@@ -256,13 +264,28 @@ class Trials:
     def agree(self, options: Iterable[dict[str, int]]) -> bool:
         """Whether the program gives, wherever the model runs another one, the same results: an `if` that only saves
         time, as attention has one for single tokens."""
-        for sizes in {tuple(at.values()): at for at in map(self.allowed, options)}.values():
-            expected = None if self.known(sizes) else self.reruns.run(sizes)
-            if expected is not None and not isinstance(expected, Exception):
+        tried = {tuple(at.values()): at for at in map(self.allowed, options)}.values()
+        for sizes in self._of_each_way([sizes for sizes in tried if not self.known(sizes)]):
+            expected = self.reruns.run(sizes)
+            if not isinstance(expected, Exception):
                 given = self.reruns.replay(self.program.keep_alive, sizes)
                 if not _are_close(given, expected, more=len(self.program.readings)):
                     return False
         return True
+
+    def _of_each_way(self, options: list[dict[str, int]]) -> list[dict[str, int]]:
+        """The smallest and the largest of the sizes at which all `if`s go the same way; all, where there is no telling."""
+        decided = self.program.conditions.decided
+        if not self.program.keeps_sizes or len(options) <= _TIMES or not decided.numbers:
+            return options
+        ways: dict[Any, list[dict[str, int]]] = {}
+        for sizes, decisions in zip(options, self.reruns.computed(decided, options)):
+            ways.setdefault(decisions, []).append(sizes)  # an exception is like no other one
+        chosen = []
+        for alike in ways.values():
+            alike.sort(key=lambda sizes: math.prod(sizes.values()))
+            chosen += [alike[0], alike[-1]] if len(alike) > 1 else alike
+        return chosen
 
     def gives_results(self, sizes: Sizes, values: Other | None = None) -> bool:
         """Whether the program, which may have been changed, gives the results of the model, if that runs there."""
