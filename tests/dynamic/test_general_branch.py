@@ -1,7 +1,9 @@
 """An `if` on a size one branch of which does for all sizes: padding by what may be nothing, cutting what may be all."""
 
+import math
 import warnings
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -36,6 +38,30 @@ def cut_to_a_table(x):
     return x + table
 
 
+def shifted_windows(x):
+    """With a mask that is made of Python numbers."""
+    length = x.shape[1]
+    whole = int(np.ceil(length / 4)) * 4
+    part = torch.zeros(whole)
+    for number, rows in enumerate((slice(0, -4), slice(-4, -2), slice(-2, None))):
+        part[rows] = number
+    part = part.view(-1, 4)
+    mask = (part[:, None] - part[:, :, None]).ne(0) * -100.0
+    y = F.pad(x, (0, 0, 0, -length % 4)).roll(-2, 1).reshape(x.shape[0], -1, 4, x.shape[2])
+    y = ((y @ y.transpose(-2, -1) + mask).softmax(-1) @ y).flatten(1, 2).roll(2, 1)
+    if whole > length:
+        y = y[:, :length].contiguous()
+    return x + y
+
+
+def part_of_a_size(x):
+    """Cut to what follows a half of the size."""
+    half = x[:, ::2]
+    whole = math.ceil(int(half.shape[1]) / 4) * 4
+    y = F.pad(half, (0, 0, 0, whole - half.shape[1])) + torch.ones(whole, 1).cumsum(0)
+    return y if whole == half.shape[1] else y[:, : half.shape[1]]
+
+
 def one_or_all(x):
     if x.shape[1] % 2:
         x = torch.cat([x, x[:, -1:]], 1)
@@ -56,13 +82,24 @@ def export(function, n):
 
 
 @pytest.mark.parametrize("n", [8, 7])
-@pytest.mark.parametrize("function", [padded, padded_and_cut, cut_to_a_table], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "function", [padded, padded_and_cut, cut_to_a_table, shifted_windows], ids=lambda f: f.__name__
+)
 def test_the_general_branch_is_taken(function, n):
     result, said = export(function, n)
     assert not said
     for size in ((2, 8), (1, 5), (3, 12), (2, 3), (1, 4), (2, 17)):
         x = torch.randn(*size, 3)
         torch.testing.assert_close(result(x), function(x), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("n", [32, 30])
+def test_cut_to_a_multiple_of_a_part(n):
+    result, said = export(part_of_a_size, n)
+    assert not said
+    for size in (32, 30, 17, 5, 1, 44, 71):
+        x = torch.randn(2, size, 3)
+        torch.testing.assert_close(result(x), part_of_a_size(x))
 
 
 @pytest.mark.parametrize("n", [8, 7])

@@ -50,7 +50,8 @@ def thaw(program: Program, sizes: Sizes, reruns: Reruns, known: Callable[[Progra
         elsewhere.conditions.learn(functools.partial(known, elsewhere), trial.sizes, for_all=elsewhere.keeps_sizes)
         found = Trials(elsewhere, sizes, reruns)
         is_general = found.agree(tried)
-        if is_general or (trial.values is None and any(frozen.is_loop for frozen in report.frozen)):
+        may_be = len(report.frozen) == 1 or any(frozen.is_loop for frozen in report.frozen)
+        if is_general or (trial.values is None and may_be):
             again, _, _ = _thaw(elsewhere, trial.sizes, reruns)
             # More iterations may show a loop, which then has to give what the model gives where it has fewer.
             if not again.frozen and (is_general or all(map(found.gives_results, tried))):
@@ -122,7 +123,7 @@ def _thaw(program: Program, sizes: Sizes, reruns: Reruns) -> tuple[Report, list[
             made, only_ifs = [*made, beyond], False
     program.conditions.forget()
     drop_dead(program)
-    thawing = Thawing(program, sizes, trials, made)
+    thawing = Thawing(program, sizes, trials, made, ways)
     frozen = thawing.run()
     small = listed(different[0].sizes) if only_ifs else thawing.small
     for reading in program.readings if frozen else ():

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from ...program import Program
+from typing import Any
+
+from ...program import Block, Program, Value
 from ..readings import is_pure, operands, values
 
 
 def drop_dead(program: Program) -> None:
-    """Take nodes out of a program whose results nobody uses, in place."""
+    """Take nodes out of a program whose results nobody uses, in place; ints that are made of sizes again are the sizes."""
+    _forward_sizes(program)
     used = {*values(program.block.returns), *(r.value for r in program.readings if r.value is not None)}
     live = []
     for node in reversed(program.block.nodes):
@@ -16,3 +19,31 @@ def drop_dead(program: Program) -> None:
             used.update(operands(node))
     if len(live) < len(program.block.nodes):
         program.block.nodes[:] = live[::-1]
+
+
+def _forward_sizes(program: Program) -> None:
+    """Where a size is used as an int the tracer turns it into a tensor and back, right behind the size, wherever it is used."""
+    tensors: dict[Value, Any] = {}
+    instead: dict[Value, Any] = {}
+    for node in program.block.walk():
+        if node.op == "prim::NumToTensor" and isinstance(node.inputs[0], Value) and node.inputs[0].type == "int":
+            tensors[node.outputs[0]] = node.inputs[0]
+        elif node.op == "aten::Int.Tensor" and node.inputs[0] in tensors:
+            instead[node.outputs[0]] = tensors[node.inputs[0]]
+        elif node.op.partition(".")[0].endswith("_") and isinstance(node.inputs[0], Value):  # it writes
+            tensors.pop(node.inputs[0], None)
+
+    def forwarded(operand: Any) -> Any:
+        if isinstance(operand, Value):
+            return instead.get(operand, operand)
+        return [forwarded(x) for x in operand] if isinstance(operand, list) else operand
+
+    def forward(block: Block) -> None:
+        for node in block.nodes:
+            node.inputs[:] = map(forwarded, node.inputs)
+            for inner in node.blocks:
+                forward(inner)
+        block.returns[:] = map(forwarded, block.returns)
+
+    if instead:
+        forward(program.block)

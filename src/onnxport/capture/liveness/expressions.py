@@ -176,13 +176,13 @@ def _is_exact(numerator: int, divisor: int, *, up: bool) -> bool:
 
 
 def _quotients(label: str, size: int, value: int) -> list[Expression]:
-    """Quotients, rates, and the whole multiples that sizes are cut or padded to."""
+    """Quotients, rates, and the whole multiples that sizes, or parts of them, are cut or padded to."""
     made = (
         [] if not size or (value and value % size == 0) else list(_rounded(label, size, value))
     )  # multiples are lines
     for divisor in _DIVISORS:
-        for multiple in (1, divisor):
-            if value % multiple == 0:
+        for multiple in range(1, divisor + 1):
+            if divisor % multiple == 0 and value % multiple == 0:
                 first = divisor * (value // multiple) - size
                 shifts = range(first, first + divisor)
                 made += [Expression(label, 1, q, divisor, multiple) for q in shifts if -divisor <= q <= divisor]
@@ -196,7 +196,9 @@ def separating_size(size: int, groups: Sequence[Sequence[Expression]], seen: Con
     """
     if all(len(group) < 2 for group in groups):
         apart = (2 * size + 3 * step, step, size + 3 * step, 2 * size, 2 * step)
-        return next((n for n in itertools.chain(apart, range(step, size * 2 + 1, step)) if n not in seen), size)
+        largest = size * 2 // step * step  # at small sizes, and at near ones, quotients are alike
+        rest = (range(largest, 0, -max(size // 5 // step, 1) * step), range(largest, 0, -step))
+        return next((n for n in itertools.chain(apart, *rest) if n not in seen), size)
 
     def score(n: int) -> tuple[int, int]:
         return sum(len({e.at(n) for e in group}) for group in groups), -abs(n - size) + (n > size)

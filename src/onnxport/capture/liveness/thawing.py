@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -25,7 +25,7 @@ from .trials import Trial, Trials
 from .values import ORDERS, computed, is_reading, last_before, numbers
 
 # Traces at further sizes that are made to tell expressions apart.
-_TRIALS = 6
+_TRIALS = 8
 _ALL = sys.maxsize
 _AXES = 3
 # Floats that decide the form of the graph.
@@ -50,8 +50,10 @@ class _Seen:
 class Thawing:
     """Differences of the program from others, and the expressions that may explain them."""
 
-    def __init__(self, program: Program, sizes: Sizes, trials: Trials, made: list[Trial]) -> None:
-        self.program, self.sizes, self.trials = program, sizes, trials
+    def __init__(
+        self, program: Program, sizes: Sizes, trials: Trials, made: list[Trial], ways: Sequence[dict[str, int]] = ()
+    ) -> None:
+        self.program, self.sizes, self.trials, self.ways = program, sizes, trials, ways
         self.seen: list[_Seen] = []
         # Where an `if` goes another way, seen when all was explained.
         self.doubtful: list[tuple[Trial, Difference]] = []
@@ -95,7 +97,10 @@ class Thawing:
                 continue
             rolled = dataclasses.replace(program, block=block)
             self.trials.rolls = way
-            others = [Trial(t.sizes, t.recording, False, rolls=way, values=t.values, tables=self.trials.tables) for t in different]
+            others = [
+                Trial(t.sizes, t.recording, False, rolls=way, values=t.values, tables=self.trials.tables)
+                for t in different
+            ]
             of_sizes = [other for other in others if other.values is None]
             longer = self._longer() if all(map(self._is_smaller, others)) else []
             if any(compare(rolled, trial.read())[1] is None for trial in [*(of_sizes or others), *longer]):
@@ -164,7 +169,20 @@ class Thawing:
         for block, node, new in made:
             before = block.nodes.index(node) if node in block.nodes else len(block.nodes)  # the block's return
             block.nodes[before:before] = new
+        if not frozen and self.breaks and self._gives_results_beyond():
+            self.breaks.clear()
+        frozen += [_frozen(broken, at) for at, broken in self.breaks[:1]]
         return frozen or self._goes_wrong()
+
+    def _gives_results_beyond(self) -> bool:
+        """Whether the program, its constants replaced, gives what the model gives where that is another program: an `if` that
+        cuts nothing off, after a number that follows a size."""
+        conversions = self.program.conversions or []
+        if not any(conversion.decides for conversion in conversions) or any(d.is_loop for _, d in self.breaks):
+            return False
+        seen = [seen.sizes for seen in self.seen]
+        others = [*seen, *self.ways, trial_sizes.doubled(self.sizes), *trial_sizes.around(self.sizes, conversions)]
+        return all(self.trials.gives_results({label: at[label] for label in self.sizes}) for at in others)
 
     def _goes_wrong(self) -> list[Frozen]:
         """Where an `if` goes another way at small or large sizes, and the program gives other results."""
