@@ -21,15 +21,16 @@ class Contents:
         self._copies: dict[int, tuple[Any, Any]] = {}
         for module in modules:
             for name, value in module.__dict__.items():
-                if name not in _OWN:
+                if value.__class__ in _KINDS and name not in _OWN:
                     self._keep(value)
 
     def _keep(self, value: Any) -> None:
-        if value.__class__ not in _KINDS or id(value) in self._copies:
+        if id(value) in self._copies:
             return
         self._copies[id(value)] = value, value.copy()
         for element in _elements(value) if len(value) <= _LARGE else ():
-            self._keep(element)
+            if element.__class__ in _KINDS:
+                self._keep(element)
 
     def restore(self) -> None:
         for value, copy in self._copies.values():

@@ -365,7 +365,7 @@ def unchanged(model: Any) -> Iterator[None]:
     state = [
         (m, dict(m.__dict__), dict(m._parameters), dict(m._buffers)) for m in modules if not isinstance(m, scripted)
     ]
-    containers = Contents(m for m, *_ in state)
+    containers = Contents([m for m, *_ in state])
     with torch._C.DisableTorchFunction():  # a mode that is on looks at the model's calls
         contents = [(b, b.detach().clone(), _version(b)) for m in modules for b in m.buffers(recurse=False)]
     random = torch.get_rng_state()
