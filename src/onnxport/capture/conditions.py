@@ -63,6 +63,7 @@ class Conditions:
         self._known: Callable[[], Mapping[str, Any]] = dict
         self._example: Sizes = {}
         self._operations = 0
+        self._made = False
         self._parts: dict[type, Conditions] = {}  # by what the numbers in them are
         self._known_of_parts: tuple[Callable[[], Mapping[str, Any]], Sizes] = dict, {}
 
@@ -201,6 +202,12 @@ class Conditions:
         return self._operations
 
     @property
+    def makes_tensors(self) -> bool:
+        """Whether tensors are made of sizes for that (`torch.full((n, n), ...)`): at large ones these fill the memory."""
+        self._prepare()
+        return self._made
+
+    @property
     def counts_rows(self) -> bool:
         """Whether there are numbers of rows that Python went through, and may have left some of."""
         return any(what == ROWS for _, what in self._places)
@@ -248,6 +255,7 @@ class Conditions:
         _cut(_packed(part), 0, count)
         torch._C._jit_pass_dce(part)
         self._operations = sum(1 for _ in part.nodes())
+        self._made = any(map(_makes_tensor, part.nodes()))
         return torch._C._create_function_from_graph("conditions", part)  # type: ignore[no-any-return]
 
     def _arithmetic(self) -> Callable[[Sizes], Any] | None:
@@ -282,6 +290,7 @@ class Conditions:
         part.registerOutput(returned.output())
         function = torch._C._create_function_from_graph("conditions", part)
         self._operations = 1 + len(made) // _NUMBERS_PER_TENSOR
+        self._made = any(map(_makes_tensor, part.nodes()))
 
         def computed(sizes: Sizes) -> Any:
             return function(*(evaluate(size, sizes) for size in inputs))
@@ -291,6 +300,15 @@ class Conditions:
     def _is_right(self, size: Size, node: Any) -> bool:
         """Whether an expression is of labels alone, and what a node that takes the size took in the trace."""
         return free_symbols(size) <= self._example.keys() and evaluate(size, self._example) == _taken(node)
+
+
+def _makes_tensor(node: Any) -> bool:
+    """Whether a node makes a tensor that isn't a single number, and of none."""
+    return any(map(_has_axes, outputs_of(node))) and not any(map(_has_axes, inputs_of(node)))
+
+
+def _has_axes(value: Any) -> bool:
+    return isinstance(value.type(), torch.TensorType) and value.type().dim() != 0
 
 
 def _is_written(value: Any) -> bool:

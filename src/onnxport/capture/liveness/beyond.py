@@ -16,6 +16,7 @@ from .trial_sizes import scanned
 from .trials import Trials
 
 _DOUBLINGS = 17
+_OF_TENSORS = 1024  # the largest size at which tensors are made of sizes
 _LABELS, _TIMES = 8, 3
 # A run is made of models whose inputs have so many elements times the elements of the weights.
 _EFFORT = 1 << 31
@@ -85,6 +86,8 @@ def _first(
 
     least = size
     for n in (size << step for step in range(1, _DOUBLINGS + 1)):
+        if n > _OF_TENSORS and decided.makes_tensors:
+            break
         decisions = at(n)
         if not _is_told(decisions) or trials.allowed({**trials.sizes, label: n}) != {**trials.sizes, label: n}:
             break
