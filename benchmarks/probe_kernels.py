@@ -468,9 +468,7 @@ def signature(schema: onnx.defs.OpSchema, parameters: list[str]) -> str:
     return f"{' '.join(inputs)}{'*' * variadic} -> {' '.join(outputs)}"
 
 
-def described(
-    schema: onnx.defs.OpSchema, parameters: list[str], ran: set[tuple[str, ...]]
-) -> tuple[str, str]:
+def described(schema: onnx.defs.OpSchema, parameters: list[str], ran: set[tuple[str, ...]]) -> tuple[str, str]:
     """The head of an operator's entry, and the mark that goes behind the operator."""
     letters = allowed(schema)
     found = boxes(ran) if ran else [[letters[p] for p in parameters]]

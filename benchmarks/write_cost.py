@@ -51,9 +51,7 @@ def peak_mib() -> float:
 
 
 def main(gib: float = 1.0, folder: str | None = None) -> None:
-    weights = [
-        torch.full((WEIGHT_BYTES // 4,), float(i)) for i in range(int(gib * (1 << 30) // WEIGHT_BYTES))
-    ]
+    weights = [torch.full((WEIGHT_BYTES // 4,), float(i)) for i in range(int(gib * (1 << 30) // WEIGHT_BYTES))]
     model = model_of(weights)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         path = os.path.join(scratch, "model.onnx")

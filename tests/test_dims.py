@@ -178,9 +178,7 @@ KNOWN: list[tuple[Callable[[Size, Size], bool | None], Size, Size, bool | None]]
 
 
 @pytest.mark.parametrize(("known", "left", "right", "answer"), KNOWN)
-def test_known(
-    known: Callable[[Size, Size], bool | None], left: Size, right: Size, answer: bool | None
-) -> None:
+def test_known(known: Callable[[Size, Size], bool | None], left: Size, right: Size, answer: bool | None) -> None:
     assert known(left, right) is answer
 
 

@@ -115,7 +115,9 @@ def test_functions_of_single_elements(write):
         onnxport.export(write, (torch.randn(3),), None)
 
 
-@pytest.mark.parametrize("resize", [lambda x: x.resize_(4, 4), lambda x: x.T.resize_([12]), lambda x: x.resize_as_(x[0])])
+@pytest.mark.parametrize(
+    "resize", [lambda x: x.resize_(4, 4), lambda x: x.T.resize_([12]), lambda x: x.resize_as_(x[0])]
+)
 def test_resizing_of_other_memory_is_refused(resize):
     with pytest.raises(LoweringError, match=r"resize_ of a tensor of sizes \[\d, \d\] .* use reshape"):
         onnxport.export(lambda x: resize((x + 1).expand(3, 4)), (torch.ones(1, 4),), None)

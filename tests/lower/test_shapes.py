@@ -85,9 +85,7 @@ def infer_case(case: Case, inputs: list[Tensor | None], opset: int) -> tuple[lis
     return types, fresh
 
 
-def compare(
-    types: list[Any], fresh: Fresh, real: list[Any], sizes: Mapping[str, int], vague: bool = False
-) -> None:
+def compare(types: list[Any], fresh: Fresh, real: list[Any], sizes: Mapping[str, int], vague: bool = False) -> None:
     bound = dict(sizes)
     for (dtype, dims), array in zip(types, real):
         array = np.asarray(array)
@@ -168,9 +166,7 @@ def test_every_op_has_a_rule() -> None:
     assert ops - RULES.keys() == WITHOUT_RULE
 
 
-def types_of(
-    op: str, *inputs: X | Known | None, opset: int = LATEST, outputs: int = 1, **attributes: Any
-) -> Any:
+def types_of(op: str, *inputs: X | Known | None, opset: int = LATEST, outputs: int = 1, **attributes: Any) -> Any:
     symbols = {name: Dim.symbol(name) for name in ("n", "m")}
     given = [None if spec is None else spec.tensor(symbols) for spec in inputs]
     return infer(op, given, attributes, opset, outputs, Fresh())

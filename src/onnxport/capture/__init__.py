@@ -141,4 +141,13 @@ def settle_readings(program: Program) -> None:
         program.readings.clear()
 
 
-__all__ = ["TAKES_SIZES", "arguments_of", "capture", "module_of", "settle_readings", "thaw", "uncompiled", "warn_of_values"]
+__all__ = [
+    "TAKES_SIZES",
+    "arguments_of",
+    "capture",
+    "module_of",
+    "settle_readings",
+    "thaw",
+    "uncompiled",
+    "warn_of_values",
+]

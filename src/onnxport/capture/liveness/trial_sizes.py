@@ -109,7 +109,9 @@ def scanned(sizes: Sizes, operations: int, conversions: Sequence[Conversion] = (
         return math.prod(made[label] / max(size, 1) for label, size in sizes.items())
 
     affordable = [made for made in found.values() if cost(made) <= _COST]
-    affordable.sort(key=lambda made: sum(abs(math.log(max(made[label], 1) / max(size, 1))) for label, size in sizes.items()))
+    affordable.sort(
+        key=lambda made: sum(abs(math.log(max(made[label], 1) / max(size, 1))) for label, size in sizes.items())
+    )
     count = max(_SCANNED // max(operations, 1), _FEW)
     return affordable[:count] if operations <= _SCANNED else []
 
