@@ -66,3 +66,13 @@ def test_what_is_kept_by_size_stays_live():
 def test_keys_that_are_missing_are_pythons_own_error():
     with pytest.raises(KeyError):
         onnxport.export(lambda x: x * {"a": 1}["b"], X)
+
+
+def test_a_model_that_is_recorded_twice_warns_once():
+    def model(x):
+        return got(x), "text"
+
+    with pytest.warns(OnnxExporterWarning) as caught:
+        onnxport.export(model, X)
+    assert [str(w.message)[:34] for w in caught] == ["the model returns the string 'text"]
+    assert caught[0].filename == __file__

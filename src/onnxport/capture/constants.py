@@ -11,14 +11,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 
-from ..errors import OnnxExporterWarning
+from ..errors import warn
 from .modes import instead
 
 Function = Callable[..., Any]
@@ -105,11 +104,9 @@ class Constants:
             if isinstance(value, torch.Tensor) and id(value) in self._written
         ]
         if names:
-            warnings.warn(
+            warn(
                 f"the model writes to {', '.join(names)}; the exported model computes with the new values within a run, "
-                "but keeps nothing for the next one",
-                OnnxExporterWarning,
-                stacklevel=3,
+                "but keeps nothing for the next one"
             )
 
 

@@ -39,6 +39,10 @@ class Live:
         self._is_argument = is_argument
         self._known: set[tuple[str, bool]] = set()
 
+    def forget(self) -> None:
+        """Another graph is looked at, in which the same names stand for other values."""
+        self._known.clear()
+
     def content(self, tensor: torch.Tensor) -> bool:
         """Whether a traced tensor depends on the content of an argument, not on sizes and constants alone."""
         pending: list[Any] = [torch._C._get_value_trace(tensor)]  # type: ignore[attr-defined]
@@ -91,8 +95,9 @@ class Live:
                 pending.append((node.inputsAt(0), True))
             elif node.kind() != "prim::Constant":
                 pending += _sizes_from(value, node) if of_sizes else [(x, False) for x in inputs_of(node)]
-        self._known |= {key for key in seen if key[1]}
-        return False
+        if not pending:
+            self._known |= {key for key in seen if key[1]}
+        return bool(pending)
 
 
 def _sized(number: Any) -> dict[Any, Any]:

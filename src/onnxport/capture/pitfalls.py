@@ -65,6 +65,12 @@ class Pitfalls:
         self.conversions: dict[Conversion, None] = {}
         self._exposed: list[tuple[str, torch.Tensor, torch.Tensor, int]] = []  # tensors whose memory others have
 
+    def begin(self) -> None:
+        """A run begins: names of an earlier one, and what it read, mean nothing any more."""
+        self._live.forget()
+        self.readings.clear()
+        self._exposed.clear()
+
     def watched(
         self, instead: Mapping[Callable[..., Any], Callable[..., Any]]
     ) -> dict[Callable[..., Any], Callable[..., Any]]:

@@ -26,7 +26,7 @@ from .flex_attention import attention_recorded
 from .function_outputs import outputs_in_order
 from .graph import GraphReader, tensor_constants
 from .hashes import Hashes, are_alike, noting_hashes
-from .inputs import flatten, flatten_outputs
+from .inputs import Arguments, flatten, flatten_outputs
 from .kept import Kept, vmap_noticed
 from .modes import TracingMode
 from .parts import Parts
@@ -68,90 +68,69 @@ def record(
     writes to them leaves the caller's alone. The model comes back as it was. `resize` changes the tensors among
     the arguments first.
     """
+    call = _Call(model, args, kwargs, resize)
     with held_dense(model):
-        hashes, asked = Hashes(by_value=False), Asked()
-        plain: tuple[Recording, list[torch.Tensor]] | None = None
-        try:
-            plain = _recorded(model, args, kwargs, resize, hashes, asked)
-        except (KeyError, TypeError, ValueError, AttributeError, AssertionError):
-            if not hashes.places and not asked.types():
-                raise
-        if plain is not None and not hashes.places and not asked.types():
-            return plain[0]
-        expected = _eager(model, args, kwargs, resize)
-        if plain is not None and are_alike(plain[1], expected):
-            return plain[0]
-        if hashes.places:
-            by_value = _recorded(model, args, kwargs, resize, Hashes(by_value=True), asked)
-            if not asked.types() or are_alike(by_value[1], expected):
-                return by_value[0]
-        as_ints = _recorded(model, args, kwargs, resize, Hashes(by_value=True), Asked(as_ints=True))
-        # A model that gives something else each time tells nothing.
-        return (as_ints if plain is None or are_alike(as_ints[1], expected) else plain)[0]
+        run = _as_eager(call)
+        if resize is None:
+            run.warn()
+        run.outputs.clear()  # recordings are kept for long
+        return Recording(run.graph, run.read)
 
 
-def _eager(
-    model: Any,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    resize: Callable[[list[torch.Tensor]], list[torch.Tensor]] | None,
-) -> list[torch.Tensor]:
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Call:
+    """What is recorded; see `record`."""
+
+    model: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    resize: Callable[[list[torch.Tensor]], list[torch.Tensor]] | None
+
+    def flattened(self) -> tuple[Arguments, list[torch.Tensor]]:
+        """The arguments, and the tensors among them at the sizes that are wanted."""
+        arguments = flatten(self.model, self.args, self.kwargs)
+        return arguments, arguments.leaves if self.resize is None else self.resize(arguments.leaves)
+
+
+def _as_eager(call: _Call) -> _Run:
+    """A recording that gives what the model gives if it isn't recorded, if there is one (see `hashes` and `asked`)."""
+    hashes, asked = Hashes(by_value=False), Asked()
+    plain: _Run | None = None
+    try:
+        plain = _recorded(call, hashes, asked)
+    except (KeyError, TypeError, ValueError, AttributeError, AssertionError):
+        if not hashes.places and not asked.types():
+            raise
+    if plain is not None and not hashes.places and not asked.types():
+        return plain
+    expected = _eager(call)
+    if plain is not None and are_alike(plain.outputs, expected):
+        return plain
+    if hashes.places:
+        by_value = _recorded(call, Hashes(by_value=True), asked)
+        if not asked.types() or are_alike(by_value.outputs, expected):
+            return by_value
+    as_ints = _recorded(call, Hashes(by_value=True), Asked(as_ints=True))
+    # A model that gives something else each time tells nothing.
+    return as_ints if plain is None or are_alike(as_ints.outputs, expected) else plain
+
+
+def _eager(call: _Call) -> list[torch.Tensor]:
     """What the model gives if it isn't recorded."""
-    arguments = flatten(model, args, kwargs)
-    leaves = arguments.leaves if resize is None else resize(arguments.leaves)
-    with torch.no_grad(), compiling_nothing(model), unchanged(model):
+    arguments, leaves = call.flattened()
+    with torch.no_grad(), compiling_nothing(call.model), unchanged(call.model):
         positional, named = arguments.rebuild(copies(leaves))
-        return flatten_outputs(model(*positional, **named)).leaves
+        return flatten_outputs(call.model(*positional, **named)).leaves
 
 
-def _recorded(
-    model: Any,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    resize: Callable[[list[torch.Tensor]], list[torch.Tensor]] | None,
-    hashes: Hashes,
-    asked: Asked,
-) -> tuple[Recording, list[torch.Tensor]]:
-    """A recording, and what the run gave."""
-    arguments = flatten(model, args, kwargs)
-    named = named_weights(model) if isinstance(model, torch.nn.Module) else {}
-    leaves = arguments.leaves if resize is None else resize(arguments.leaves)
-    output_names: list[str | None] = []
-    strings: list[str] = []
-    given: list[torch.Tensor] = []
-
-    def run(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        caught.begin()
-        pitfalls.readings.clear()
-        conditions.clear()
-        calls.clear()
-        positional, keywords = arguments.rebuild(tensors[: len(leaves)])
-        outputs = flatten_outputs(model(*positional, **keywords))
-        output_names[:], strings[:], given[:] = outputs.names, outputs.strings, outputs.leaves
-        calls.finish()
-        return (*outputs.leaves, *pitfalls.readings.tensors(), *conditions.tensors())
-
-    weights = list(named.items())
-    parts, calls = Parts(model), Calls(_named_modules(model))
-    pitfalls, conditions = _pitfalls(len(leaves), parts), Conditions()
-    constants = Constants(named.values())
-    kept, taken = Kept(conditions), conditions.watched()
-    writers = constants.watched()
-    watched = {
-        **writers,
-        **kept.watched(writers[torch.Tensor.__setitem__]),
-        **taken,
-        **pitfalls.watched(taken),
-        **asked.instead(),
-    }
-    caught = Caught(place_of_call)
-    mode = TracingMode(watched, constants.keep, caught.failed, asked.note)
+def _recorded(call: _Call, hashes: Hashes, asked: Asked) -> _Run:
+    run = _Run(call, hashes, asked)
     with (
         torch.no_grad(),
         tracer_flags(),
         outputs_in_order(),
-        compiling_nothing(model),
-        noting(calls),
+        compiling_nothing(call.model),
+        noting(run.calls),
         _quiet(),
         number_functions(),
         vmap_noticed(),
@@ -159,184 +138,236 @@ def _recorded(
         padded_with_zeros(),
         noting_hashes(hashes, place_of_call),
         attention_recorded(),
-        mode,
+        run.mode,
     ):
-        graph, inputs = _record(run, leaves, [tensor for _, tensor in weights], model, parts, constants, pitfalls)
-    for where in hashes.places if hashes.by_value else ():
-        pitfalls.conversions[Conversion(where, "a key of a dict or set")] = None
-    for where in asked.types() if asked.as_ints else ():
-        pitfalls.conversions[Conversion(where, "what it is, as its type is asked for")] = None
-    may_catch = [] if resize is not None or caught.places else asked.caught()
-    for where in may_catch:
-        pitfalls.conversions[Conversion(where, "an error, which the model may catch", decides=True)] = None
-    conditions.incomplete |= bool(caught.places or may_catch) or asked.as_ints
-    for where in caught.places:
-        pitfalls.conversions[Conversion(where, "an error, which the model catches", decides=True)] = None
-    if resize is None:
-        pitfalls.warn()
-        constants.warn(_named_modules(model))
-        for text in strings:
+        run.record()
+    run.settle()
+    return run
+
+
+class _Run:
+    """One recorded run of a call, and all that looks at it.
+
+    Args:
+        hashes: how sizes are hashed in it.
+        asked: whether sizes are ints in it.
+    """
+
+    graph: Any
+    inputs: list[torch.Tensor]  # the copies of the arguments that it worked on
+
+    def __init__(self, call: _Call, hashes: Hashes, asked: Asked) -> None:
+        self.call, self.hashes, self.asked = call, hashes, asked
+        self.arguments, self.leaves = call.flattened()
+        self.weights = named_weights(call.model) if isinstance(call.model, torch.nn.Module) else {}
+        self.output_names: list[str | None] = []
+        self.strings: list[str] = []
+        self.outputs: list[torch.Tensor] = []
+        self.parts, self.calls = Parts(call.model), Calls(_named_modules(call.model))
+        self.pitfalls, self.conditions = Pitfalls(self._argument_check()), Conditions()
+        self.constants, self.kept = Constants(self.weights.values()), Kept(self.conditions)
+        self.caught = Caught(place_of_call)
+        self.mode = TracingMode(self._watched(), self.constants.keep, self.caught.failed, asked.note)
+        self._may_catch: list[str] = []
+        self._calls_scripts = False
+
+    def _watched(self) -> dict[Callable[..., Any], Callable[..., Any]]:
+        """The functions that somebody looks at, and what is called instead of them."""
+        writers, taken = self.constants.watched(), self.conditions.watched()
+        kept = self.kept.watched(writers[torch.Tensor.__setitem__])
+        return {**writers, **kept, **taken, **self.pitfalls.watched(taken), **self.asked.instead()}
+
+    def _argument_check(self) -> Callable[[Any], bool]:
+        """What tells whether a value of the open trace is an argument; it doesn't keep the run alive, which has it."""
+        of_arguments = self._of_arguments
+
+        def is_argument(value: Any) -> bool:
+            state: Any = torch._C._get_tracing_state()
+            return any(value.debugName() == x.debugName() for x in list(state.graph().inputs())[of_arguments])
+
+        return is_argument
+
+    @property
+    def _of_arguments(self) -> slice:
+        """Which inputs of the graph are arguments; the parts are before them, weights behind."""
+        first = 0 if self.parts.module is None else 1
+        return slice(first, first + len(self.leaves))
+
+    def run(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """The run itself; the tracer may need several."""
+        self.caught.begin()
+        self.pitfalls.begin()
+        self.conditions.clear()
+        self.calls.clear()
+        positional, keywords = self.arguments.rebuild(tensors[: len(self.leaves)])
+        given = flatten_outputs(self.call.model(*positional, **keywords))
+        self.output_names, self.strings, self.outputs = given.names, given.strings, given.leaves
+        self.calls.finish()
+        return (*given.leaves, *self.pitfalls.readings.tensors(), *self.conditions.tensors())
+
+    def record(self) -> None:
+        """Run it, a second time where the tracer can't take the first (see `bools` and `enclosed`)."""
+        try:
+            self._trace(self.run)
+        except TypeError as error:
+            refuse_constructor(error)
+            raise
+        except RuntimeError as error:
+            if enclosed.is_enclosed(error):
+                with enclosed.functions_called():
+                    self._trace(self.run)
+            elif enclosed.is_transformed(error):
+                self._trace_flattened(error)
+            elif refused(error):
+                raise CompiledCall(refused(error)) from error
+            elif bools.is_cause(error):
+                self._trace(self._run_without_bools)
+            else:
+                raise
+
+    def _run_without_bools(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        outputs = self.run(*tensors)
+        bools.replace_in_open_trace()
+        return outputs
+
+    def _trace(self, function: Callable[..., tuple[torch.Tensor, ...]]) -> None:
+        inputs = copies(self.leaves)
+        shaped = {id(t): t.detach() for t in inputs}  # the model may change the sizes of the copies in place
+        holder = () if self.parts.module is None else (self.parts.module,)
+        with unchanged(self.call.model), self.constants.unchanged():
+            recorded = torch._C._create_graph_by_tracing(
+                function, (*inputs, *self.weights.values()), lambda value: "", False, False, *holder
+            )
+        self.graph, self.inputs = recorded[0], [shaped[id(t)] for t in inputs]
+        torch._C._jit_pass_inline_fork_wait(self.graph)
+        refuse_constructors(self.graph)
+
+    def _trace_flattened(self, cause: RuntimeError) -> None:
+        """Record the operators that the run consists of, all sizes among them being numbers."""
+        self.pitfalls.conversions[enclosed.ALL_SIZES] = None
+        try:
+            with unchanged(self.call.model):
+                flattened = enclosed.flattened(self.run, copies(self.leaves), cause)
+            self._trace(flattened)
+        except RuntimeError as error:
+            if enclosed.is_unknown(error):
+                raise LoweringError(
+                    "the model computes with a tensor that can't be recorded, such as a sparse one that is no attribute "
+                    "of its modules; make it one, or a dense tensor"
+                ) from error
+            if not enclosed.is_foreign(error):
+                raise
+            raise LoweringError(
+                "the model computes with a tensor that requires grad and is none of its parameters; export the "
+                "nn.Module itself instead of a function that calls it, or detach() the tensor"
+            ) from error
+
+    def settle(self) -> None:
+        """What has to be known of the run as a whole, and done to its graph."""
+        self._note_conversions()
+        self.calls.close(self.graph)
+        self._calls_scripts = self.parts.module is not None or any(self.graph.findAllNodes("prim::CallFunction"))
+        torch._C._jit_pass_inline(self.graph)
+        self.conditions.settle(self.graph, list(self.graph.inputs())[self._of_arguments])
+
+    def _note_conversions(self) -> None:
+        """Keep where sizes may have become numbers, or decided something, without a function of torch being called."""
+        caught, asked = self.caught.places, self.asked
+        self._may_catch = [] if self.call.resize is not None or caught else asked.caught()
+        found = [
+            *(Conversion(at, "a key of a dict or set") for at in self.hashes.places if self.hashes.by_value),
+            *(
+                Conversion(at, "what it is, as its type is asked for")
+                for at in (asked.types() if asked.as_ints else ())
+            ),
+            *(Conversion(at, "an error, which the model may catch", decides=True) for at in self._may_catch),
+            *(Conversion(at, "an error, which the model catches", decides=True) for at in caught),
+        ]
+        self.pitfalls.conversions.update(dict.fromkeys(found))
+        self.conditions.incomplete |= bool(caught or self._may_catch) or asked.as_ints
+
+    def warn(self) -> None:
+        """Tell of what the exported model does otherwise."""
+        self.pitfalls.warn()
+        self.constants.warn(_named_modules(self.call.model))
+        for text in self.strings:
             warn(f"the model returns the string {text!r}, which is not among the outputs of the exported model")
-        for name in arguments.arrays:
+        for name in self.arguments.arrays:
             warn(f"{name!r} is a numpy array, a constant of the exported model; as a tensor it would be an input")
-        for what in arguments.hidden:
+        for what in self.arguments.hidden:
             warn(
                 f"{what}, has tensors in it, which are constants of the exported model; in a tuple, list, dict or "
                 "dataclass they would be inputs"
             )
-        for name in arguments.private_among(tensor_constants(graph)):
+        for name in self.arguments.private_among(tensor_constants(self.graph)):
             warn(
                 f"the model uses {name!r}, a private attribute of an argument, which is a constant of the exported model; "
                 "as a public one it would be an input"
             )
-    counters = arguments.counters()
-    if counters and resize is None:
-        warn(
-            f"{', '.join(counters[:4])}{', ...' if len(counters) > 4 else ''}: the model counts this number on, but it "
-            "is a constant of the exported model; make it a tensor to have it as an input"
-        )
-    calls.close(graph)
-    calls_scripts = parts.module is not None or any(graph.findAllNodes("prim::CallFunction"))
-    torch._C._jit_pass_inline(graph)
-    first = 0 if parts.module is None else 1
-    conditions.settle(graph, list(graph.inputs())[first : first + len(leaves)])
+        counters = self.arguments.counters()
+        if counters:
+            warn(
+                f"{', '.join(counters[:4])}{', ...' if len(counters) > 4 else ''}: the model counts this number on, but it "
+                "is a constant of the exported model; make it a tensor to have it as an input"
+            )
 
-    def read() -> Program:
-        program = _program(graph, model, arguments.names, inputs, weights, output_names, parts, calls)
-        program.arguments = arguments.parameters
-        program.conversions = list(pitfalls.conversions)
-        program.reads_values = pitfalls.lost
-        pitfalls.readings.settle(program)
-        looked_at = enclosed.ALL_SIZES not in pitfalls.conversions and not (
-            pitfalls.seen or conditions.lost or hashes.places or caught.places or may_catch or asked.as_ints
-        )
-        program.keeps_sizes = not calls_scripts and looked_at and kept.all_sizes(mode.called, program)
-        program.conditions = conditions
+    def read(self) -> Program:
+        """The program of the run."""
+        program = self._program()
+        program.arguments = self.arguments.parameters
+        program.conversions = list(self.pitfalls.conversions)
+        program.reads_values = self.pitfalls.lost
+        self.pitfalls.readings.settle(program)
+        program.keeps_sizes = self._is_looked_at() and self.kept.all_sizes(self.mode.called, program)
+        program.conditions = self.conditions
         return program
 
-    return Recording(graph, read), given
+    def _is_looked_at(self) -> bool:
+        """Whether all that Python took out of sizes was seen."""
+        return enclosed.ALL_SIZES not in self.pitfalls.conversions and not (
+            self._calls_scripts
+            or self.pitfalls.seen
+            or self.conditions.lost
+            or self.hashes.places
+            or self.caught.places
+            or self._may_catch
+            or self.asked.as_ints
+        )
 
-
-def _pitfalls(arguments: int, parts: Parts) -> Pitfalls:
-    first = 0 if parts.module is None else 1
-
-    def is_argument(value: Any) -> bool:
-        state: Any = torch._C._get_tracing_state()
-        given = list(state.graph().inputs())[first : first + arguments]
-        return any(value.debugName() == x.debugName() for x in given)
-
-    return Pitfalls(is_argument)
-
-
-def _record(
-    run: Callable[..., tuple[torch.Tensor, ...]],
-    leaves: list[torch.Tensor],
-    weights: list[torch.Tensor],
-    model: Any,
-    parts: Parts,
-    constants: Constants,
-    pitfalls: Pitfalls,
-) -> tuple[Any, list[torch.Tensor]]:
-    """The `torch._C.Graph` of a run, and the copies of the arguments that it worked on.
-
-    It is that of a second run where the tracer can't take the first (see `bools` and `enclosed`).
-    """
-    holder = () if parts.module is None else (parts.module,)
-
-    def graph_of(function: Callable[..., tuple[torch.Tensor, ...]]) -> tuple[Any, list[torch.Tensor]]:
-        inputs = copies(leaves)
-        shaped = {id(t): t.detach() for t in inputs}  # the model may change the sizes of the copies in place
-        with unchanged(model), constants.unchanged():
-            recorded = torch._C._create_graph_by_tracing(
-                function, (*inputs, *weights), lambda value: "", False, False, *holder
-            )
-        torch._C._jit_pass_inline_fork_wait(recorded[0])
-        refuse_constructors(recorded[0])
-        return recorded[0], [shaped[id(t)] for t in inputs]
-
-    def run_and_replace(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        outputs = run(*tensors)
-        bools.replace_in_open_trace()
-        return outputs
-
-    def flattened(cause: RuntimeError) -> Callable[..., tuple[torch.Tensor, ...]]:
-        with unchanged(model):
-            return enclosed.flattened(run, copies(leaves), cause)
-
-    try:
-        return graph_of(run)
-    except TypeError as error:
-        refuse_constructor(error)
-        raise
-    except RuntimeError as error:
-        if enclosed.is_enclosed(error):
-            with enclosed.functions_called():
-                return graph_of(run)
-        if enclosed.is_transformed(error):
-            pitfalls.conversions[enclosed.ALL_SIZES] = None
-            try:
-                return graph_of(flattened(error))
-            except RuntimeError as again:
-                if enclosed.is_unknown(again):
-                    raise LoweringError(
-                        "the model computes with a tensor that can't be recorded, such as a sparse one that is no attribute "
-                        "of its modules; make it one, or a dense tensor"
-                    ) from again
-                if not enclosed.is_foreign(again):
-                    raise
-                raise LoweringError(
-                    "the model computes with a tensor that requires grad and is none of its parameters; export the "
-                    "nn.Module itself instead of a function that calls it, or detach() the tensor"
-                ) from again
-        if refused(error):
-            raise CompiledCall(refused(error)) from error
-        if not bools.is_cause(error):
-            raise
-    return graph_of(run_and_replace)
-
-
-def _program(
-    graph: Any,
-    model: Any,
-    names: list[str],
-    examples: list[torch.Tensor],
-    weights: list[tuple[str, torch.Tensor]],
-    output_names: list[str | None],
-    parts: Parts,
-    calls: Calls,
-) -> Program:
-    attributes = Attributes(graph, {})
-    reader = GraphReader(calls.of, attributes.leaf)
-    given = list(graph.inputs())
-    if parts.module is not None:
-        reader.operands[given.pop(0)] = parts
-    values = [reader.define(v) for v in given]
-    state = set(model.state_dict()) if isinstance(model, torch.nn.Module) else set()
-    for value, (name, tensor) in zip(values[len(names) :], weights):
-        attributes.know(value, Weight(name, tensor, not isinstance(tensor, torch.nn.Parameter), name in state))
-    block = Block(parameters=values)
-    reader.nodes(graph, block.nodes)
-    block.returns = [reader.operands[v] for v in graph.outputs()]
-    if len(block.returns) == 1 and block.nodes:
-        last = block.nodes[-1]  # the tracer packs what `run` returns into a tuple
-        if last.op == "prim::TupleConstruct" and last.outputs == block.returns:
-            block.returns = list(last.inputs)
-            del block.nodes[-1]
-    parameters = block.parameters
-    inputs = [Input(v, n, e) for v, n, e in zip(parameters, names, examples)]
-    block.parameters = parameters[: len(names)]
-    modules = {name: type(module).__name__ for name, module in _named_modules(model)}
-    return Program(
-        block,
-        inputs,
-        attributes.weights,
-        output_names,
-        type(model).__name__,
-        modules,
-        "trace",
-        state=attributes.state,
-        keep_alive=graph,
-    )
+    def _program(self) -> Program:
+        model, names = self.call.model, self.arguments.names
+        attributes = Attributes(self.graph, {})
+        reader = GraphReader(self.calls.of, attributes.leaf)
+        given = list(self.graph.inputs())
+        if self.parts.module is not None:
+            reader.operands[given.pop(0)] = self.parts
+        values = [reader.define(v) for v in given]
+        state = set(model.state_dict()) if isinstance(model, torch.nn.Module) else set()
+        for value, (name, tensor) in zip(values[len(names) :], self.weights.items()):
+            attributes.know(value, Weight(name, tensor, not isinstance(tensor, torch.nn.Parameter), name in state))
+        block = Block(parameters=values)
+        reader.nodes(self.graph, block.nodes)
+        block.returns = [reader.operands[v] for v in self.graph.outputs()]
+        if len(block.returns) == 1 and block.nodes:
+            last = block.nodes[-1]  # the tracer packs what `run` returns into a tuple
+            if last.op == "prim::TupleConstruct" and last.outputs == block.returns:
+                block.returns = list(last.inputs)
+                del block.nodes[-1]
+        parameters = block.parameters
+        inputs = [Input(v, n, e) for v, n, e in zip(parameters, names, self.inputs)]
+        block.parameters = parameters[: len(names)]
+        modules = {name: type(module).__name__ for name, module in _named_modules(model)}
+        return Program(
+            block,
+            inputs,
+            attributes.weights,
+            self.output_names,
+            type(model).__name__,
+            modules,
+            "trace",
+            state=attributes.state,
+            keep_alive=self.graph,
+        )
 
 
 def _named_modules(model: Any) -> Iterator[tuple[str, torch.nn.Module]]:
