@@ -523,6 +523,50 @@ def test_symbolic_opset_modules_are_views_of_the_registry(register, opset):
     np.testing.assert_allclose(run(proto, X.numpy(), X.numpy())[0], expected.numpy(), rtol=1e-5)
 
 
+def _made(g, content):
+    return g.op("Constant", value_t=torch.tensor(content))
+
+
+# By name: what a symbolic function does with values where the operator takes numbers, and what torch does.
+OF_NUMBERS = {
+    "one_place": (lambda ops, g, x: ops.select(g, x, 1, _made(g, 2)), lambda x: x[:, 2]),
+    "list_of_one_place": (
+        lambda ops, g, x: ops.squeeze(g, ops.select(g, x, 1, _made(g, [2])), 1),
+        lambda x: x[:, 2],
+    ),
+    "list_of_places": (lambda ops, g, x: ops.select(g, x, 1, _made(g, [0, 2])), lambda x: x[:, [0, 2]]),
+    "place_at_run_time": (
+        lambda ops, g, x: ops.select(g, x, 1, ops.select(g, g.op("Shape", x), 0, 0)),
+        lambda x: x[:, x.shape[0]],
+    ),
+    "sizes": (lambda ops, g, x: ops.reshape(g, x, _made(g, [3, -1])), lambda x: x.reshape(3, -1)),
+    "sizes_at_run_time": (lambda ops, g, x: ops.ones(g, g.op("Shape", x), 6), lambda x: torch.ones_like(x)),
+    "axes_and_bool": (
+        lambda ops, g, x: ops.sum(g, x, _made(g, [1]), _made(g, True)),
+        lambda x: x.sum([1], keepdim=True),
+    ),
+    "floats": (lambda ops, g, x: ops.clamp(g, x, _made(g, 0.0), _made(g, 0.5)), lambda x: x.clamp(0, 0.5)),
+}
+
+
+@pytest.mark.parametrize("kind", OF_NUMBERS)
+@pytest.mark.parametrize("opset", [9, 11, 13, 18])
+def test_symbolic_opset_modules_take_values_for_numbers(register, kind, opset):
+    from onnxport import symbolic_opset11
+
+    symbolic, expected = OF_NUMBERS[kind]
+    register("contract_ops::foo_forward", lambda g, a, b, x, y: symbolic(symbolic_opset11, g, a))
+    proto = exported(
+        Call(lambda a, b: OPS.foo_forward(a, b, 0.5, 3)),
+        (X, X),
+        input_names=["a", "b"],
+        dynamic_axes={"a": {0: "n"}, "b": {0: "n"}},
+        opset_version=opset,
+    )
+    for x in (X, torch.randn(1, 3)):
+        np.testing.assert_allclose(run(proto, x.numpy(), x.numpy())[0], expected(x).numpy(), rtol=1e-5)
+
+
 def test_symbolic_opset_modules_know_what_has_a_conversion():
     from onnxport import symbolic_opset17
 

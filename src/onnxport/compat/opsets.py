@@ -13,21 +13,24 @@ from typing import Any
 from ..capture.types import schemas
 from ..errors import UnsupportedOperatorError
 from ..lower import evaluator, registry
+from ..lower.values import Tensor
 from ..program import Node, Schema, Value
 from . import registration
 from .graph import Graph, packed
-from .value import content_of
+from .value import content_of, is_parameter, torch_tensor
 
 OLDEST = 7
 
 
 def call(g: Graph, name: str, *args: Any, **kwargs: Any) -> Any:
     """Convert the operator `aten::name` here, as if the model had called it: values in, values out."""
+    if name == "select" and len(args) == 3 and _is_list_of_places(content_of(args[2])):
+        name = "index_select"  # what a Gather makes of it, which keeps the axis: symbolic functions rely on that
     schema = _overload(name, args, kwargs)
     arguments = _bound(
         schema, [packed(content_of(a)) for a in args], {k: packed(content_of(v)) for k, v in kwargs.items()}
     )
-    contents = [g.tensor(a) if _is_tensor_number(a, spec.type) else a for a, spec in zip(arguments, schema.arguments)]
+    contents = [_as_asked(g, a, spec.type) for a, spec in zip(arguments, schema.arguments)]
     node = Node(schema.full_name, list(contents), [Value("", r.type) for r in schema.returns], schema=schema)
     lower = registration.resolve(node, g.builder) or evaluator.builtin(node, contents)
     if lower is None:
@@ -38,9 +41,32 @@ def call(g: Graph, name: str, *args: Any, **kwargs: Any) -> Any:
     return tuple(g.wrap(r) for r in result) if isinstance(result, tuple) else g.wrap(result)
 
 
-def _is_tensor_number(argument: Any, type: str) -> bool:
-    """Whether a Python number was given for a tensor."""
-    return type.startswith("Tensor") and not type.endswith("[]") and isinstance(argument, (bool, int, float))
+def _is_list_of_places(content: Any) -> bool:
+    return isinstance(content, Tensor) and content.dims is not None and content.rank == 1
+
+
+def _as_asked(g: Graph, argument: Any, type: str) -> Any:
+    """A Python number given for a tensor as one; a tensor given for numbers, such as a Constant of `g.op`, as these."""
+    if isinstance(argument, (bool, int, float)):
+        return g.tensor(argument) if type.startswith("Tensor") and not type.endswith("[]") else argument
+    if not isinstance(argument, Tensor) or type.startswith("Tensor"):
+        return argument
+    if argument.is_constant and not is_parameter(argument):
+        numbers = torch_tensor(argument)
+        return numbers.reshape(-1).tolist() if "[" in type else numbers.item() if numbers.numel() == 1 else argument
+    if type.rstrip("?") in ("int", "SymInt") and not argument.dtype.is_floating_point and argument.dims in ((), (1,)):
+        return g.builder.int_of(argument)
+    if type.rstrip("?").endswith("Int[]") or type.rstrip("?") == "int[]":
+        return _elements(g, argument)
+    return argument
+
+
+def _elements(g: Graph, sizes: Tensor) -> Any:
+    """A vector of sizes as the list of them, if their number is known."""
+    count = sizes.dims[0] if sizes.dims is not None and len(sizes.dims) == 1 else None
+    if not isinstance(count, int) or sizes.dtype.is_floating_point:
+        return sizes
+    return [g.builder.int_of(g.builder.gather(sizes, i, 0)) for i in range(count)]
 
 
 def _overload(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Schema:
