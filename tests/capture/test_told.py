@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 import warnings
 
@@ -10,6 +11,7 @@ import torch
 
 import onnxport
 from onnxport.capture.messages import only_tells
+from onnxport.errors import OnnxExporterWarning
 
 LOG = logging.getLogger(__name__)
 
@@ -85,3 +87,20 @@ def test_statements_of_several_lines(tmp_path):
     path = tmp_path / "lines.py"
     path.write_text("print(\n    f'{n}',\n)\ny = n\n")
     assert [only_tells(f"{path}:{line}") for line in range(1, 5)] == [True, True, True, False]
+
+
+def test_a_module_that_is_loaded_again(tmp_path, monkeypatch):
+    """What is on a line is asked of the file as it is by then."""
+    file = tmp_path / "loaded_again.py"
+    monkeypatch.syspath_prepend(tmp_path)
+    file.write_text("def model(x):\n    print(int(x.shape[0]))\n    return x\n")
+    module = importlib.import_module("loaded_again")
+    options = {"input_names": ["x"], "dynamic_axes": {"x": {0: "n"}}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        onnxport.export(module.model, (torch.randn(4, 3),), **options)
+    file.write_text("def model(x):\n    return x * 2 if int(x.shape[0]) % 3 == 1 else x * len(f'{x.shape[0]}')\n")
+    importlib.invalidate_caches()
+    module = importlib.reload(module)
+    with pytest.warns(OnnxExporterWarning, match=r"loaded_again\.py:2"):
+        onnxport.export(module.model, (torch.randn(4, 3),), **options)

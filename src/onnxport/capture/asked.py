@@ -11,7 +11,6 @@ import ast
 import dis
 import functools
 import inspect
-import linecache
 import textwrap
 from collections.abc import Callable, Mapping
 from types import CodeType, FrameType
@@ -20,6 +19,7 @@ from typing import Any
 import torch
 
 from .graph import INNER
+from .source_text import lines_of
 from .untraced import untraced
 
 _QUESTIONS = frozenset({"type", "__class__"})
@@ -137,7 +137,7 @@ def _catching(code: CodeType) -> tuple[int, ...]:
 def _tree(code: CodeType) -> ast.AST:
     """What a function is written as; nothing where that can't be read."""
     try:
-        lines = inspect.getblock(linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :])
+        lines = inspect.getblock(lines_of(code.co_filename)[code.co_firstlineno - 1 :])
         return ast.parse(textwrap.dedent("".join(lines)))
     except (SyntaxError, IndexError):
         return ast.Module([], [])

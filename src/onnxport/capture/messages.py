@@ -1,13 +1,14 @@
 """Statements that only tell something: `torch._assert(ok, f"got {x.shape}")`, `print(x.shape)`, `log.info("%s", x.shape)`.
 
-What they take out of sizes is in no result, so nothing has to be found out about it.
+What they take out of sizes is in no result, so nothing has to be found out about it. Nor has it of lines that only refuse:
+`if n > 512: raise ...`.
 """
 
 from __future__ import annotations
 
 import ast
-import functools
-import linecache
+
+from .source_text import once_for_each_file
 
 _TELLING = frozenset({"_assert", "print", "torch._assert", "warn", "warnings.warn"})
 _LOGGERS = frozenset({"log", "logger", "logging"})
@@ -30,10 +31,10 @@ def refuses(place: str) -> bool:
     return any(first <= int(line) <= last for first, last in _refusals(filename))
 
 
-@functools.cache
-def _refusals(filename: str) -> list[tuple[int, int]]:
+@once_for_each_file
+def _refusals(lines: list[str]) -> list[tuple[int, int]]:
     found = []
-    for node in _nodes(filename):
+    for node in _nodes(lines):
         if isinstance(node, ast.Assert):
             found.append((node.lineno, node.end_lineno or node.lineno))
         elif isinstance(node, ast.If) and any(map(_only_raises, (node.body, node.orelse))):
@@ -45,17 +46,16 @@ def _only_raises(body: list[ast.stmt]) -> bool:
     return bool(body) and isinstance(body[-1], ast.Raise) and all(isinstance(x, ast.Raise | ast.Assign) for x in body)
 
 
-@functools.cache
-def _statements(filename: str) -> list[tuple[int, int]]:
+@once_for_each_file
+def _statements(lines: list[str]) -> list[tuple[int, int]]:
     """Their first and last lines."""
-    lines = linecache.getlines(filename)
-    found = [node for node in _nodes(filename) if isinstance(node, ast.Expr) and _tells(node.value)]
+    found = [node for node in _nodes(lines) if isinstance(node, ast.Expr) and _tells(node.value)]
     return [(node.lineno, node.end_lineno or node.lineno) for node in found if _is_alone(node, lines)]
 
 
-def _nodes(filename: str) -> list[ast.AST]:
+def _nodes(lines: list[str]) -> list[ast.AST]:
     try:
-        return list(ast.walk(ast.parse("".join(linecache.getlines(filename)))))
+        return list(ast.walk(ast.parse("".join(lines))))
     except (SyntaxError, ValueError):
         return []
 

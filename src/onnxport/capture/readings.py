@@ -20,7 +20,7 @@ from .graph import inputs_of
 
 # So many elements of a list, lists, and ints of one source line are followed.
 _ELEMENTS, _LISTS, _INTS = 4096, 256, 64
-_INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 TAKES_LISTS = frozenset({torch.Tensor.tolist, torch.Tensor.numpy, torch.Tensor.__array__})
 TAKES_INTS = frozenset({torch.Tensor.item, torch.Tensor.__int__, torch.Tensor.__index__, *TAKES_LISTS})
 
@@ -47,7 +47,7 @@ class Readings:
         of_sizes: bool = False,
     ) -> bool:
         """Keep the tensor, if it can be followed."""
-        if function not in TAKES_INTS or tensor.dtype not in _INTEGERS or not 0 < tensor.numel() <= _ELEMENTS:
+        if function not in TAKES_INTS or tensor.dtype not in INTEGERS or not 0 < tensor.numel() <= _ELEMENTS:
             return False
         key = _origin(tensor)
         if key not in self._keys:  # `index.max()` is read by each layer

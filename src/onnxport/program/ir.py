@@ -113,6 +113,19 @@ class Node:
             self._location = self._location()
         return self._location
 
+    def with_inputs(self, inputs: list[Operand]) -> Node:
+        """The same operation on others, with the same results."""
+        return Node(
+            self.op,
+            inputs,
+            self.outputs,
+            schema=self.schema,
+            attributes=self.attributes,
+            blocks=self.blocks,
+            scope=self.scope,
+            location=lambda: self.location,
+        )
+
     def __repr__(self) -> str:
         outputs = ", ".join(map(repr, self.outputs))
         inputs = ", ".join(map(repr, self.inputs))

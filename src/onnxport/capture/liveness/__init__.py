@@ -41,28 +41,34 @@ def thaw(program: Program, sizes: Sizes, reruns: Reruns, known: Callable[[Progra
     """
     program.conditions.learn(functools.partial(known, program), sizes, for_all=program.keeps_sizes)
     report, others, blamed = _thaw(program, sizes, reruns)
-    for trial in others if report.frozen else ():
-        elsewhere = dataclasses.replace(trial.recording.read(), conversions=program.conversions, labels=program.labels)
-        for mine, theirs in zip(program.inputs, elsewhere.inputs):
-            theirs.axes = mine.axes
-        tried = [dict(sizes), *(other.sizes for other in others), trial_sizes.doubled(sizes)]
-        elsewhere.keeps_sizes = elsewhere.keeps_sizes and program.keeps_sizes
-        elsewhere.conditions.learn(functools.partial(known, elsewhere), trial.sizes, for_all=elsewhere.keeps_sizes)
+    if not report.frozen:
+        far, where = beyond(Trials(program, sizes, reruns), unchanged=report.unchanged)
+        return dataclasses.replace(report, frozen=tuple(far), small=where, conversions=()) if far else report
+    tried = [dict(sizes), *(other.sizes for other in others), trial_sizes.doubled(sizes)]
+    may_be = len(report.frozen) == 1 or any(frozen.is_loop for frozen in report.frozen)
+    for trial in others:
+        elsewhere = _of_trial(trial, program, known)
         found = Trials(elsewhere, sizes, reruns)
         is_general = found.agree(tried)
-        may_be = len(report.frozen) == 1 or any(frozen.is_loop for frozen in report.frozen)
         if is_general or (trial.values is None and may_be):
             again, _, _ = _thaw(elsewhere, trial.sizes, reruns)
             # More iterations may show a loop, which then has to give what the model gives where it has fewer.
             if not again.frozen and (is_general or all(map(found.gives_results, tried))):
                 _adopt(program, elsewhere)
                 return dataclasses.replace(again, unchanged=False)
-    if not report.frozen:
-        far, where = beyond(Trials(program, sizes, reruns), unchanged=report.unchanged)
-        return dataclasses.replace(report, frozen=tuple(far), small=where, conversions=()) if far else report
-    if report.frozen and blamed is not None:
+    if blamed is not None:
         return dataclasses.replace(report, labels=Trials(program, sizes, reruns).guilty(blamed))
     return report
+
+
+def _of_trial(trial: Trial, program: Program, known: Callable[[Program], Mapping[str, Any]]) -> Program:
+    """The program of a run at other sizes, which may stand for that of the example."""
+    other = dataclasses.replace(trial.recording.read(), conversions=program.conversions, labels=program.labels)
+    for mine, theirs in zip(program.inputs, other.inputs):
+        theirs.axes = mine.axes
+    other.keeps_sizes = other.keeps_sizes and program.keeps_sizes
+    other.conditions.learn(functools.partial(known, other), trial.sizes, for_all=other.keeps_sizes)
+    return other
 
 
 def _adopt(program: Program, other: Program) -> None:
@@ -84,21 +90,7 @@ def _thaw(program: Program, sizes: Sizes, reruns: Reruns) -> tuple[Report, list[
         if found is not None:
             return found, [], None
         trials.failure = ""
-    grown = trials.first(trial_sizes.grown(sizes, conversions))
-    if grown is None:  # sizes of 1 show little: they are broadcast
-        crossed = trials.first(trial_sizes.shrunk(sizes))
-    elif grown.same and (conversions or takes_pieces(program.keep_alive, grown.recording.graph)):
-        crossed = trials.first(trial_sizes.crossing(sizes))
-    else:
-        crossed = None
-    ways = [*trials.other_ways(), *trials.caught] if grown is None or grown.same else []
-    if grown is None or grown.same:
-        ways += trials.other_counts([trial.sizes for trial in (grown, crossed) if trial is not None])
-    if crossed is None or crossed.same:
-        crossed = trials.first_other(ways) or crossed
-    takes_ints = not all(c.decides and c.threshold is not None for c in conversions)
-    if takes_ints and (grown is None or grown.same) and (crossed is None or crossed.same):
-        crossed = next((trial for trial in trials.far() if not trial.same), crossed)
+    grown, crossed, ways = _first_trials(trials, conversions)
     read = trials.with_other_values() if any(not reading.of_sizes for reading in program.readings) else []
     first = grown or crossed
     if first is None and not read:
@@ -118,21 +110,53 @@ def _thaw(program: Program, sizes: Sizes, reruns: Reruns) -> tuple[Report, list[
     if only_ifs and trials.agree([*trial_sizes.around(sizes, conversions), *ways]):
         return Report(stuck, failure=trials.failure, unchanged=True), [], None
     if only_ifs:
-        beyond = trials.at(trial_sizes.doubled(sizes))
-        if beyond is not None and not beyond.same:
-            made, only_ifs = [*made, beyond], False
+        larger = trials.at(trial_sizes.doubled(sizes))
+        if larger is not None and not larger.same:
+            made, only_ifs = [*made, larger], False
+    report, breaks = _replaced(trials, made, ways, stuck)
+    if only_ifs:
+        report = dataclasses.replace(report, small=listed(different[0].sizes))
+    others = [trial for trial in made if not trial.same] if breaks else []
+    return report, others[:_ELSEWHERE], different[0]
+
+
+def _first_trials(
+    trials: Trials, conversions: Sequence[Conversion]
+) -> tuple[Trial | None, Trial | None, list[dict[str, int]]]:
+    """The model at larger sizes; at others where those show nothing, as where an `if` goes another way; and such sizes."""
+    program, sizes = trials.program, trials.sizes
+    grown = trials.first(trial_sizes.grown(sizes, conversions))
+    crossed: Trial | None = None
+    if grown is None:  # sizes of 1 show little: they are broadcast
+        crossed = trials.first(trial_sizes.shrunk(sizes))
+    elif grown.same and (conversions or takes_pieces(program.keep_alive, grown.recording.graph)):
+        crossed = trials.first(trial_sizes.crossing(sizes))
+    ways: list[dict[str, int]] = []
+    if grown is None or grown.same:
+        ways = [*trials.other_ways(), *trials.caught]
+        ways += trials.other_counts([trial.sizes for trial in (grown, crossed) if trial is not None])
+    if crossed is None or crossed.same:
+        crossed = trials.first_other(ways) or crossed
+    takes_ints = not all(c.decides and c.threshold is not None for c in conversions)
+    if takes_ints and (grown is None or grown.same) and (crossed is None or crossed.same):
+        crossed = next((trial for trial in trials.far() if not trial.same), crossed)
+    return grown, crossed, ways
+
+
+def _replaced(
+    trials: Trials, made: list[Trial], ways: Sequence[dict[str, int]], stuck: tuple[str, ...]
+) -> tuple[Report, bool]:
+    """Replace constants of the program that follow sizes, in place. The report; and whether other operations ran in runs."""
+    program = trials.program
     program.conditions.forget()
     drop_dead(program)
-    thawing = Thawing(program, sizes, trials, made, ways)
+    thawing = Thawing(program, trials.sizes, trials, made, ways)
     frozen = thawing.run()
-    small = listed(different[0].sizes) if only_ifs else thawing.small
     for reading in program.readings if frozen else ():
         reading.followed = False
-    report = Report(
-        stuck, (), tuple(frozen), tuple(conversions), small, trials.failure, tuple(thawing.guessed.values())
-    )
-    others = [trial for trial in made if not trial.same] if thawing.breaks else []
-    return report, others[:_ELSEWHERE], different[0]
+    conversions, guessed = tuple(program.conversions or ()), tuple(thawing.guessed.values())
+    report = Report(stuck, (), tuple(frozen), conversions, thawing.small, trials.failure, guessed)
+    return report, bool(thawing.breaks)
 
 
 def _known(trials: Trials, sizes: Sizes, conversions: Sequence[Conversion]) -> Report | None:

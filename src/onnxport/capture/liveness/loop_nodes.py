@@ -99,7 +99,7 @@ class Loop:
         self.lists: list[tuple[int, Value, list[Operand], bool]] = []
         template = [rolling.nodes[run.node(0, place)] for place in range(run.period)]
         uses = self._uses(over_whole_list(roles, run.count))
-        body = [copied(node, self._operands(node.inputs, iter(row))) for node, row in zip(template, roles)]
+        body = [node.with_inputs(self._operands(node.inputs, iter(row))) for node, row in zip(template, roles)]
         appends = []
         for (place, output), used in uses.items():
             made = [self._list(user, place, output) for user in used.lists]
@@ -243,13 +243,6 @@ def leaves_of(operand: Any) -> Iterator[Any]:
             yield from leaves_of(x)
     else:
         yield operand
-
-
-def copied(node: Node, inputs: list[Operand]) -> Node:
-    return Node(
-        node.op, inputs, node.outputs, schema=node.schema, attributes=node.attributes, blocks=node.blocks, scope=node.scope,
-        location=lambda: node.location,
-    )  # fmt: skip
 
 
 def node_of(op: str, schema: Any, inputs: list[Operand], origin: Node, type: str = "List[Tensor]") -> Node:

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from ...dtypes import to_scalar_type
 from ...program import Block, Node, Operand, Program, Value
 from ...program.ir import Reading
 from ...program.schema import parse
@@ -27,7 +28,7 @@ _TO = parse(
 )
 _CUMSUM = parse("aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor")
 _SUB = parse("aten::sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor")
-_INT64 = 4  # as schemas number types
+_INT64 = to_scalar_type(torch.int64)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ class ReadLists:
                     inputs[position] = found
                     nodes += more
             changed = any(new is not old for new, old in zip(inputs, node.inputs))
-            nodes.append(_with_inputs(node, inputs) if changed else node)
+            nodes.append(node.with_inputs(inputs) if changed else node)
             known.update(node.outputs)
         return Block(block.parameters, nodes, block.returns)
 
@@ -173,10 +174,3 @@ def _places(block: Block) -> Iterator[tuple[Value, Any, int]]:
             elements[node.outputs[0]] = operands[0], operands[2]
         elif node.op == "aten::clone" and operands[0] in elements:
             yield (node.outputs[0], *elements[operands[0]])
-
-
-def _with_inputs(node: Node, inputs: list[Operand]) -> Node:
-    return Node(
-        node.op, inputs, node.outputs, schema=node.schema, attributes=node.attributes, blocks=node.blocks, scope=node.scope,
-        location=lambda: node.location,
-    )  # fmt: skip

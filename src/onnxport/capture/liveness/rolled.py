@@ -37,7 +37,6 @@ from .loop_nodes import (
     Refused,
     Run,
     Uses,
-    copied,
     leaves_of,
     node_of,
     over_whole_list,
@@ -137,7 +136,7 @@ class Rolling:
         return [self.mapped(x) for x in operand] if isinstance(operand, list) else operand
 
     def _renamed(self, node: Node) -> Node:
-        return copied(node, self.mapped(node.inputs)) if self.renamed else node
+        return node.with_inputs(self.mapped(node.inputs)) if self.renamed else node
 
     def _rejoin(self) -> bool:
         """A list that is taken apart and put together again is itself."""
@@ -419,9 +418,9 @@ def _with_ints_at_uses(block: Block) -> Block:
         for leaf in leaves_of(node.inputs) if taken else ():
             if leaf.__class__ is Value and leaf in taken and leaf not in kept:
                 made = instead[leaf] = Value(leaf.name, leaf.type)
-                nodes.append(copied(taken[leaf], taken[leaf].inputs))
+                nodes.append(taken[leaf].with_inputs(taken[leaf].inputs))
                 nodes[-1].outputs = [made]
-        nodes.append(copied(node, _replaced(node.inputs, instead)) if instead else node)
+        nodes.append(node.with_inputs(_replaced(node.inputs, instead)) if instead else node)
     return Block(block.parameters, nodes, block.returns)
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 
+from ...dtypes import to_scalar_type
 from ...program import Node, Program, Value
 from ...program.schema import parse
 from .comparison import Path, compare, sites
@@ -25,10 +26,10 @@ from .comparison import Path, compare, sites
 Number = int | float
 _LARGEST = 64  # elements that are looked at one by one
 _AXES, _LAYERS = 4, 4
-_CODES = {
-    torch.uint8: 0, torch.int8: 1, torch.int16: 2, torch.int32: 3, torch.int64: 4, torch.float16: 5, torch.float32: 6,
-    torch.float64: 7, torch.bool: 11, torch.bfloat16: 15,
-}  # fmt: skip
+_DTYPES = (
+    torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float32, torch.float64,
+    torch.bool,
+)  # fmt: skip
 _SCHEMAS = {
     schema.full_name: schema
     for schema in map(
@@ -116,13 +117,13 @@ class _Steps(Form):
         total: Value | None = None
         for axis, step in enumerate(self.steps):
             if step:
-                row = add.along(add("aten::arange", tensor.shape[axis], _CODES[torch.int64]), axis, rank)
+                row = add.along(add("aten::arange", tensor.shape[axis], to_scalar_type(torch.int64)), axis, rank)
                 if isinstance(step, float):
-                    row = add("aten::to.dtype", row, _CODES[torch.float64])
+                    row = add("aten::to.dtype", row, to_scalar_type(torch.float64))
                 row = add("aten::mul.Scalar", row, step)
                 total = row if total is None else add("aten::add.Tensor", total, row)
         if total is None:
-            return add("aten::full", list(tensor.shape), start, _CODES[_wide(tensor)])
+            return add("aten::full", list(tensor.shape), start, to_scalar_type(_wide(tensor)))
         total = add("aten::add.Scalar", total, start)
         return total if all(self.steps) else add("aten::expand", total, list(tensor.shape))
 
@@ -142,7 +143,7 @@ class _Ends(Form):
         first, last = _number(row[0]), _number(row[-1]) if count > 1 or self.last is None else self.last
         if not _are_close(torch.linspace(first, last, count, dtype=torch.float64), row.to(tensor.dtype)):
             return None
-        made = add("aten::linspace", first, last, count, _CODES[torch.float64])
+        made = add("aten::linspace", first, last, count, to_scalar_type(torch.float64))
         axis = tensor.shape.index(count)
         return add.along(made, axis, tensor.dim())
 
@@ -168,7 +169,7 @@ class _Triangle(Form):
         chosen = at >= offset if self.op == "aten::ge.Scalar" else at == 0
         if not torch.equal(chosen, inside) or not bool((matrix[~chosen] == self.outside).all()):
             return None
-        rows, columns = (add("aten::arange", n, _CODES[torch.int64]) for n in matrix.shape)
+        rows, columns = (add("aten::arange", n, to_scalar_type(torch.int64)) for n in matrix.shape)
         apart = add("aten::sub.Tensor", add.along(rows, 0, 2), add.along(columns, 1, 2))
         value = add("aten::where.Scalar", add(self.op, apart, offset), self.inside, self.outside)
         for _ in range(rank - 2):
@@ -187,7 +188,7 @@ class _Layers(Form):
         if tensor.shape[self.axis] != len(self.forms):
             return None
         layers = [form.spell(layer, add) for form, layer in zip(self.forms, tensor.unbind(self.axis))]
-        same = [add("aten::to.dtype", v, _CODES[_wide(tensor)]) for v in layers if v is not None]
+        same = [add("aten::to.dtype", v, to_scalar_type(_wide(tensor))) for v in layers if v is not None]
         return add("aten::stack", same, self.axis) if len(same) == len(layers) else None
 
 
@@ -299,7 +300,7 @@ def _is_table(constant: Any) -> bool:
         return False
     if not constant.dim() and constant.dtype in (torch.int64, torch.float64):  # a number of Python
         return False
-    return constant.dtype in _CODES and bool(constant.to(torch.float64).isfinite().all())
+    return constant.dtype in _DTYPES and bool(constant.to(torch.float64).isfinite().all())
 
 
 def spell(program: Program, tables: Sequence[Table]) -> None:
@@ -320,7 +321,7 @@ def spell(program: Program, tables: Sequence[Table]) -> None:
         value = table.form.spell(holder[last], add)
         if value is None:
             continue
-        holder[last] = add("aten::to.dtype", value, _CODES[holder[last].dtype])
+        holder[last] = add("aten::to.dtype", value, to_scalar_type(holder[last].dtype))
         nodes = site.block.nodes
         before = nodes.index(site.node) if site.node in nodes else len(nodes)  # the block's return
         nodes[before:before] = add.made

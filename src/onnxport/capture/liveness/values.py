@@ -12,7 +12,7 @@ import torch
 from ...program import Node, Program, Value
 from ...program.ir import Reading
 from ...program.schema import parse
-from ..readings import operands
+from ..readings import INTEGERS, operands
 from .expressions import Expression
 
 
@@ -46,7 +46,6 @@ Change = Callable[[torch.Tensor], torch.Tensor]
 _ORDERS: tuple[Change, ...] = (_halves, _backwards, _shifted(1), _shifted(-1), _turned(1), _turned(-1))
 # These may lead out of what indices can be, where the model doesn't run.
 _INTS: tuple[Change, ...] = (lambda t: t * 2, lambda t: t + 1, lambda t: (t - 1).clamp(min=0), lambda t: t // 2)
-INT_TYPES = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 _ARGUMENTS = 6
 
 
@@ -70,7 +69,7 @@ def others(program: Program) -> Iterator[Other]:
     read = _read_of(program)
     of_ints = [
         i for i, given in enumerate(program.inputs)
-        if isinstance(given.example, torch.Tensor) and given.example.dtype in INT_TYPES and given.value in read
+        if isinstance(given.example, torch.Tensor) and given.example.dtype in INTEGERS and given.value in read
     ]  # fmt: skip
     for argument in of_ints[:_ARGUMENTS]:
         for change in _INTS:
