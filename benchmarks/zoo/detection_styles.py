@@ -6,17 +6,15 @@ They are plain torch, as research code has it, and are traced.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torchvision import ops
 
-from entry import Zoo, add, image, normal, uniform
+from entry import Family, image, normal, uniform
 
-FAMILY = "vision styles"
+traced = Family("vision styles").traced
 
 
 class ConvUnit(nn.Module):
@@ -539,11 +537,6 @@ def pillars(count: int) -> dict[str, Tensor]:
 
 
 def fill() -> None:
-    def traced(
-        name: str, make: Callable[[], nn.Module], example: dict[str, Any], other: dict[str, Any], **more: Any
-    ) -> None:
-        add(name, FAMILY, lambda: Zoo(make(), example, other, **more))
-
     images = {"x": image(2, 64, 96)}, {"x": image(3, 96, 64)}
     single = {"x": image(1, 64, 96)}, {"x": image(1, 96, 160)}
     traced("YOLOX", YOLOX, *images)

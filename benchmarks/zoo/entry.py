@@ -13,6 +13,8 @@ from typing import Any
 
 import torch
 
+Named = dict[str, Any]
+
 
 @dataclasses.dataclass
 class Zoo:
@@ -53,6 +55,23 @@ def entry(name: str, family: str) -> Callable[[Callable[[], Zoo]], Callable[[], 
         return build
 
     return register
+
+
+class Family:
+    """Adds plain models of one family: traced, scripted, or both."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def traced(self, name: str, make: Callable[[], Any], example: Named, other: Named, **more: Any) -> None:
+        add(name, self._name, lambda: Zoo(make(), example, other, **more))
+
+    def scripted(self, name: str, make: Callable[[], Any], example: Named, other: Named, **more: Any) -> None:
+        self.traced(f"{name}, scripted", lambda: torch.jit.script(make()), example, other, **more)
+
+    def both(self, *case: Any, **more: Any) -> None:
+        self.traced(*case, **more)
+        self.scripted(*case, **more)
 
 
 # -- inputs ---------------------------------------------------------------------------------------

@@ -6,17 +6,15 @@ They are plain torch, as research code has it, and are traced.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from entry import Zoo, add, normal, tokens
+from entry import Family, normal, tokens
 
-FAMILY = "sequence styles"
+traced = Family("sequence styles").traced
 
 
 class Mamba(nn.Module):
@@ -548,11 +546,6 @@ def complete(n: int) -> dict[str, Tensor]:
 
 
 def fill() -> None:
-    def traced(
-        name: str, make: Callable[[], nn.Module], example: dict[str, Any], other: dict[str, Any], **more: Any
-    ) -> None:
-        add(name, FAMILY, lambda: Zoo(make(), example, other, **more))
-
     rows = normal(2, 10, 8), normal(3, 17, 8)
     traced("Mamba, scan", Mamba, *({"x": x} for x in rows))
     traced("RWKV", RWKV, *({"x": x} for x in rows))

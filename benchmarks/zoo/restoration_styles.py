@@ -6,17 +6,15 @@ They are plain torch, as research code has it, and are traced.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from entry import Zoo, add, image, normal, uniform
+from entry import Family, image, normal, uniform
 
-FAMILY = "vision styles"
+traced = Family("vision styles").traced
 
 
 class ConvUnit(nn.Module):
@@ -549,11 +547,6 @@ def frame(n: int, h: int, w: int) -> dict[str, Tensor]:
 
 
 def fill() -> None:
-    def traced(
-        name: str, make: Callable[[], nn.Module], example: dict[str, Any], other: dict[str, Any], **more: Any
-    ) -> None:
-        add(name, FAMILY, lambda: Zoo(make(), example, other, **more))
-
     odd = {"x": image(2, 65, 91)}, {"x": image(3, 96, 64)}
     images = {"x": image(2, 64, 96)}, {"x": image(3, 96, 64)}
     traced(
