@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.reports import interface, layers, points, scripts, sequences, vision, wrappers, writes
+from tests.reports import detection, interface, layers, points, scripts, sequences, speech, vision, wrappers, writes
 from tests.reports.harness import check
 
-MODULES = (writes, vision, interface, scripts, sequences, points, layers, wrappers)
+MODULES = (writes, vision, detection, interface, scripts, sequences, speech, points, layers, wrappers)
 TABLE = [parameter for module in MODULES for parameter in module.TABLE]
 
 
