@@ -18,7 +18,8 @@ def modules_as_functions(lowered: Lowered, model: Any, wanted: bool | frozenset[
     """Make calls of the wanted types of modules (True: of all) calls of local functions, in place."""
     if not isinstance(model, torch.nn.Module) or isinstance(model, torch.jit.ScriptModule):
         raise OnnxExporterError(
-            "export_modules_as_functions needs an nn.Module that is traced: a compiled model doesn't tell the calls of its modules"
+            "export_modules_as_functions needs an nn.Module that is traced: a compiled model doesn't tell the calls of its "
+            "modules"
         )
     kinds = {
         path: _kind(module)

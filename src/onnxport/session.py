@@ -76,9 +76,8 @@ def exporting() -> Iterator[None]:
         _thread.depth -= 1
 
 
-_in_use: dict[
-    int, list[int]
-] = {}  # the thread that exports a module, and how many exports of it do, by the module's id
+# The thread that exports a module, and how many of its exports do, by the module's id.
+_in_use: dict[int, list[int]] = {}
 _freed = threading.Condition()
 
 

@@ -2,8 +2,8 @@
 
 Its graph holds the same ATen operators as a trace (decompositions are only run for `torch.vmap`, `torch.autocast` and the
 like), with named arguments and defaults left out: they are bound to the schema here. Arithmetic on sizes is Python's own
-there; it becomes the operators that TorchScript has for Python numbers. `cond` becomes a `prim::If`; `while_loop`, `scan` and `map` become
-`prim::Loop`s.
+there; it becomes the operators that TorchScript has for Python numbers. `cond` becomes a `prim::If`; `while_loop`, `scan`
+and `map` become `prim::Loop`s.
 """
 
 from __future__ import annotations

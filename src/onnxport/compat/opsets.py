@@ -1,7 +1,7 @@
 """`symbolic_opset9` ... as views of the registry: `symbolic_opset11.relu(g, x)` is the conversion of `aten::relu`.
 
-There are no files of these names: the modules are made when they are imported (`_opset_modules`). The opset that counts is that of the export, whatever the number in
-the name: one lowering serves all opsets.
+There are no files of these names: the modules are made when they are imported (`_opset_modules`). The opset that counts is
+that of the export, whatever the number in the name: one lowering serves all opsets.
 """
 
 from __future__ import annotations

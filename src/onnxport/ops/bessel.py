@@ -107,7 +107,8 @@ def _part(order: int, out: bool) -> Callable[[torch.Tensor], torch.Tensor]:
 
 
 class _Order(NamedTuple):
-    """The fits of one order: J and the smooth part of Y of x**2 up to 25; parts of the wave of 1/x, that out of phase over 1/x."""
+    """The fits of one order: J and the smooth part of Y of x**2 up to 25; parts of the wave of 1/x, that out of phase over
+    1/x."""
 
     j: Fit
     y: Fit
