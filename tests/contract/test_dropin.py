@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import io
+import operator
 import os
 import subprocess
 import sys
@@ -202,8 +204,28 @@ def test_custom_translation_table_holds_for_one_export(replaced):
     table = {torch.ops.aten.relu.default: lambda g, x: g.op("Abs", x)}
     assert [n.op_type for n in export(torch.nn.ReLU(), (X,), custom_translation_table=table).graph.node] == ["Abs"]
     assert [n.op_type for n in export(torch.nn.ReLU(), (X,)).graph.node] == ["Relu"]
-    with pytest.raises(onnxport.errors.OnnxExporterError, match="symbolic functions"):
-        export(torch.nn.ReLU(), (X,), custom_translation_table={torch.ops.aten.relu.default: lambda x: x})
+    other = {torch.ops.aten.relu.default: lambda x: x}  # of a form that isn't known here: there is a conversion for it
+    with pytest.warns(onnxport.errors.OnnxExporterWarning, match="aten::relu"):
+        proto = export(torch.nn.ReLU(), (X,), custom_translation_table=other)
+    assert [n.op_type for n in proto.graph.node] == ["Relu"]
+    unused = {torch.ops.aten.abs.default: lambda x: x, operator.floordiv: [lambda x: x]}
+    assert [n.op_type for n in export(torch.nn.ReLU(), (X,), custom_translation_table=unused).graph.node] == ["Relu"]
+
+
+def test_all_arguments_have_names(replaced):
+    """Code looks for them, to know what it may say."""
+    names = inspect.signature(torch.onnx.export).parameters
+    assert {"model", "args", "f", "dynamo", "dynamic_shapes", "external_data", "training", "fallback"} <= names.keys()
+    assert not {p.kind for p in names.values()} & {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+
+
+def test_code_may_ask_for_an_exported_program(replaced):
+    fixed = torch.onnx.export(Net(), (X,))
+    assert hasattr(fixed, "exported_program")
+    recorded = torch.onnx.export(Net(), (X,), dynamic_shapes={"x": {0: "batch"}})
+    assert not hasattr(recorded, "exported_program")
+    with pytest.raises(onnxport.errors.OnnxExporterError, match="recorded, not exported"):
+        recorded.exported_program  # noqa: B018
 
 
 def test_autograd_inlining_false_refuses_functions_without_symbolic(replaced):

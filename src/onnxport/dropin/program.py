@@ -15,6 +15,10 @@ from ..errors import OnnxExporterError
 from ..result import ExportResult
 
 
+class NoExportedProgram(OnnxExporterError, AttributeError):
+    """There is no `exported_program`; `hasattr` says so, too."""
+
+
 class ONNXProgram(ExportResult):
     """An exported model, under the names that code for torch.onnx knows."""
 
@@ -30,7 +34,7 @@ class ONNXProgram(ExportResult):
         if isinstance(self._source, torch.export.ExportedProgram):
             return self._source
         if any(axes for axes in self._axes()) or not isinstance(self._source, torch.nn.Module):
-            raise OnnxExporterError(
+            raise NoExportedProgram(
                 "the model was recorded, not exported: call torch.export.export, and export its result"
             )
         from ..capture.inputs import normalize

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,11 @@ import torch
 from .. import session
 from .._export import export
 from ..compat.registration import register_custom_op_symbolic, registered, unregister_custom_op_symbolic
-from ..errors import OnnxExporterError
+from ..errors import warn
 from ..result import ExportResult
 from .program import ONNXProgram
 
+_GRAPH = ("g", "graph", "ctx", "context")  # what symbolic functions call their first argument
 _KNOWN = frozenset(inspect.signature(export).parameters)
 
 
@@ -35,7 +36,8 @@ def torch_export(
 
     Args:
         dynamo: no difference is made; there is one exporter.
-        custom_translation_table: symbolic functions `fn(g, *args)` by torch operator, for this export.
+        custom_translation_table: symbolic functions `fn(g, *args)` by torch operator, for this export. Functions of
+            another form are left out, with a warning.
         report: writes onnxport_report.md, what was exported, to `artifacts_dir`.
         profile: writes onnxport_profile.txt, where the time went.
         dump_exported_program: writes the captured program: onnxport_program.pt2 of an ExportedProgram, otherwise .txt.
@@ -47,8 +49,11 @@ def torch_export(
     if fallback:
         session.log.info("fallback=True: there is one exporter, nothing to fall back to")
     folder = Path(artifacts_dir)
-    with _translations(custom_translation_table or {}), _profiled(folder) if profile else contextlib.nullcontext():
+    table = {_qualified(operator): f for operator, f in (custom_translation_table or {}).items()}
+    usable = {name: function for name, function in table.items() if _is_symbolic(function)}
+    with _translations(usable), _profiled(folder) if profile else contextlib.nullcontext():
         result = export(*args, **options)
+    _warn_of_others([name for name in table if name not in usable], result)
     if dump_exported_program:
         _dump(args[0] if args else options["model"], result, folder)
     if report:
@@ -56,19 +61,23 @@ def torch_export(
     return ONNXProgram.of(result)
 
 
+def _signature() -> inspect.Signature:
+    """All arguments by their names: code asks for them, to know which version of torch.onnx it has."""
+    own = inspect.signature(torch_export)
+    named = [p for p in own.parameters.values() if p.kind is p.KEYWORD_ONLY]
+    parameters = [*inspect.signature(export).parameters.values(), *named]
+    return own.replace(parameters=parameters)
+
+
+torch_export.__signature__ = _signature()  # type: ignore[attr-defined]
+
+
 @contextlib.contextmanager
-def _translations(table: Mapping[Any, Callable[..., Any]]) -> Iterator[None]:
+def _translations(table: Mapping[str, Callable[..., Any]]) -> Iterator[None]:
     """Registrations for one export."""
     before: list[tuple[str, Any]] = []
     try:
-        for operator, function in table.items():
-            names = list(inspect.signature(function).parameters)
-            if not names or names[0] not in ("g", "graph", "ctx", "context"):
-                raise OnnxExporterError(
-                    f"custom_translation_table has {function!r} for {operator}; onnxport takes symbolic functions "
-                    "fn(g, *args) that build with g.op(...), not onnxscript functions"
-                )
-            name = _qualified(operator)
+        for name, function in table.items():
             before.append((name, registered(name, 1)))
             register_custom_op_symbolic(name, function, 1)
         yield
@@ -79,14 +88,33 @@ def _translations(table: Mapping[Any, Callable[..., Any]]) -> Iterator[None]:
                 register_custom_op_symbolic(name, function, 1)
 
 
+def _is_symbolic(function: Any) -> bool:
+    """Whether a function is of the form that can be called here; a list has some for several overloads."""
+    return callable(function) and next(iter(inspect.signature(function).parameters), "") in _GRAPH
+
+
+def _warn_of_others(names: Sequence[str], result: ExportResult) -> None:
+    """Say which functions weren't used, among those for operators that the model has."""
+    program = result._lowered.program
+    called = set() if program is None else {node.op.partition(".")[0] for node in program.block.walk()}
+    found = [name for name in names if name in called]
+    if found:
+        warn(
+            f"custom_translation_table has functions for {', '.join(found)} that aren't symbolic functions fn(g, *args) "
+            "which build with g.op(...): the operators were converted without them, as PyTorch computes them"
+        )
+
+
 def _qualified(operator: Any) -> str:
     """`aten::relu` of `torch.ops.aten.relu`, its overload `.default`, or the name itself."""
     if isinstance(operator, str):
         return operator
     name = getattr(operator, "_qualified_op_name", None) or getattr(getattr(operator, "_schema", None), "name", None)
+    if not name and callable(operator):  # Python's own, on sizes
+        name = f"{operator.__module__}.{operator.__name__}"
     if not name:
         raise TypeError(f"custom_translation_table has the key {operator!r}, which is no torch operator")
-    return str(name).partition(".")[0]
+    return str(name).partition(".")[0] if "::" in name else name
 
 
 @contextlib.contextmanager

@@ -145,6 +145,7 @@ def modules(export: Callable[..., Any]) -> dict[str, types.ModuleType]:
         "ONNX_DEFAULT_OPSET": options.DEFAULT_OPSET,
         "ONNX_MIN_OPSET": options.MIN_OPSET,
         "ONNX_MAX_OPSET": options.newest_opset(),
+        "ONNX_TORCHSCRIPT_EXPORTER_MAX_OPSET": options.newest_opset(),
     }
     registration = {
         "onnx_symbolic": onnx_symbolic,
@@ -152,7 +153,7 @@ def modules(export: Callable[..., Any]) -> dict[str, types.ModuleType]:
     }
     found = {
         NAME: _module(NAME, main),
-        f"{NAME}.utils": _copy(f"{NAME}.utils", utils, {"export": export}),
+        f"{NAME}.utils": _copy(f"{NAME}.utils", utils, {"export": export, "_export": export}),
         f"{NAME}.errors": _copy(f"{NAME}.errors", errors, {}),
         f"{NAME}.symbolic_helper": _copy(f"{NAME}.symbolic_helper", symbolic_helper, {}),
         f"{NAME}.verification": _copy(f"{NAME}.verification", verification, {}),
