@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import onnxport
-from onnxport.capture.liveness import reruns
+from onnxport.capture.conditions import Conditions
 from onnxport.errors import OnnxExporterWarning
 
 
@@ -78,10 +78,10 @@ class Cached(nn.Module):
         return x * self.table[: x.shape[0], None]
 
 
-def exported(function):
+def exported(function, rows=6):
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        result = onnxport.export(function, (torch.randn(6, 4),), input_names=["x"], dynamic_axes={"x": {0: "n"}})
+        result = onnxport.export(function, (torch.randn(rows, 4),), input_names=["x"], dynamic_axes={"x": {0: "n"}})
     return result, [str(w.message) for w in said if issubclass(w.category, OnnxExporterWarning)]
 
 
@@ -140,17 +140,34 @@ def test_ints_that_nobody_uses_are_no_matter():
     assert not said
 
 
-def test_tensors_that_are_made_of_sizes_are_not_made_of_large_ones(monkeypatch):
-    """`computed` makes a mask of n rows and columns for each n."""
+@pytest.mark.parametrize("example", [5, 256])
+def test_tensors_that_are_made_of_sizes_are_not_made_of_large_ones(monkeypatch, example):
+    """`Conditions.at` makes a mask of n rows and columns for each n: neither far from the example's nor near to a large one."""
 
     def model(x):
         n = x.shape[1]
         mask = torch.triu(torch.full((n, n), -1.0), 1)
         return x + 1 if bool((mask == torch.triu(torch.full((n, n), -1.0), diagonal=1)).all()) else x
 
-    tried, computed = [], reruns.Reruns.computed
-    monkeypatch.setattr(
-        reruns.Reruns, "computed", lambda self, numbers, at: tried.extend(at) or computed(self, numbers, at)
-    )
-    onnxport.export(model, torch.randn(2, 5), None, input_names=["x"], dynamic_axes={"x": {1: "n"}})
-    assert 100 < max(sizes["n"] for sizes in tried) < 2000
+    made, at = [], Conditions.at
+
+    def watched(self, sizes, on_tensors):
+        numbers = at(self, sizes, on_tensors)
+        made.append(sizes["n"])
+        return numbers
+
+    monkeypatch.setattr(Conditions, "at", watched)
+    onnxport.export(model, torch.randn(2, example), None, input_names=["x"], dynamic_axes={"x": {1: "n"}})
+    assert 100 < max(made) < 2000
+
+
+@pytest.mark.parametrize("example, bound", [(6, 3000), (512, 2048)])
+def test_what_is_decided_beside_large_tensors_is_told(example, bound):
+    def model(x):
+        n = x.shape[0]
+        mask = torch.triu(torch.full((n, n), -1.0), 1)
+        y = x + 1 if bool((mask == torch.triu(torch.full((n, n), -1.0), diagonal=1)).all()) else x
+        return y * 2 if n > bound else y
+
+    _, said = exported(model, example)
+    assert any(__file__ in text for text in said)

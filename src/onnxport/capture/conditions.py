@@ -42,6 +42,8 @@ _VIEWS = frozenset(
 )
 # So many operations on numbers take as long as one on tensors.
 _NUMBERS_PER_TENSOR = 30
+# No more elements are made to read numbers from, in all the tensors that lead to them.
+_ELEMENTS = 1 << 23
 Sizes = Mapping[str, int]
 
 
@@ -63,7 +65,7 @@ class Conditions:
         self._known: Callable[[], Mapping[str, Any]] = dict
         self._example: Sizes = {}
         self._operations = 0
-        self._made = False
+        self._elements = 0  # of the tensors that are made of sizes on the way, in the trace
         self._parts: dict[type, Conditions] = {}  # by what the numbers in them are
         self._known_of_parts: tuple[Callable[[], Mapping[str, Any]], Sizes] = dict, {}
 
@@ -181,31 +183,43 @@ class Conditions:
         """The ints among them."""
         return self._of_kind(int)
 
+    @property
+    def alone(self) -> list[Conditions]:
+        """All of these, and those by themselves that can be read at any sizes, as no tensors are made for them."""
+        self._prepare()
+        if not self._elements:
+            return [self]
+        light = [not _is_made(value) for value in self._values]
+        return [self, self._those(light)] if any(light) else [self]
+
     def _of_kind(self, kind: type) -> Conditions:
         if kind not in self._parts:
-            self._parts[kind] = part = Conditions()
-            part._graph = self._graph
-            part.learn(*self._known_of_parts)
             live = Live(lambda value: value.debugName() in self._arguments)
-            for number, as_bool, place, value in zip(self.numbers, self._kinds, self._places, self._values):
-                if number.__class__ is kind and not reads_content(value) and not live.doubtful(value):
-                    part.numbers.append(number)
-                    part._kinds.append(as_bool)
-                    part._places.append(place)
-                    part._values.append(value)
+            self._parts[kind] = self._those(
+                number.__class__ is kind and not reads_content(value) and not live.doubtful(value)
+                for number, value in zip(self.numbers, self._values)
+            )
         return self._parts[kind]
+
+    def _those(self, chosen: Iterable[bool]) -> Conditions:
+        part = Conditions()
+        part._graph = self._graph
+        part.learn(*self._known_of_parts)
+        for is_chosen, number, as_bool, place, value in zip(
+            chosen, self.numbers, self._kinds, self._places, self._values
+        ):
+            if is_chosen:
+                part.numbers.append(number)
+                part._kinds.append(as_bool)
+                part._places.append(place)
+                part._values.append(value)
+        return part
 
     @property
     def cost(self) -> int:
         """How many operations on tensors compute the numbers, or take as long."""
         self._prepare()
         return self._operations
-
-    @property
-    def makes_tensors(self) -> bool:
-        """Whether tensors are made of sizes for that (`torch.full((n, n), ...)`): at large ones these fill the memory."""
-        self._prepare()
-        return self._made
 
     @property
     def counts_rows(self) -> bool:
@@ -223,8 +237,15 @@ class Conditions:
         return [place for place, _ in self._places]
 
     def at(self, sizes: Sizes, on_tensors: Callable[[Function], Any]) -> tuple[Number, ...]:
-        """The numbers at other sizes."""
+        """The numbers at other sizes; raises where large tensors would be made for that (`torch.full((n, n), ...)`)."""
+        self._prepare()
+        if self._elements * self._growth(sizes) > _ELEMENTS:
+            raise MemoryError("numbers are read from tensors that are too large")
         return tuple(self._at(sizes, on_tensors))
+
+    def _growth(self, sizes: Sizes) -> float:
+        """How many times larger tensors are at other sizes at most: each size may be that of two axes."""
+        return math.prod(max(sizes[label] / max(size, 1), 1) ** 2 for label, size in self._example.items())
 
     def _at(self, sizes: Sizes, on_tensors: Callable[[Function], Any]) -> list[Number]:
         self._prepare()
@@ -255,7 +276,7 @@ class Conditions:
         _cut(_packed(part), 0, count)
         torch._C._jit_pass_dce(part)
         self._operations = sum(1 for _ in part.nodes())
-        self._made = any(map(_makes_tensor, part.nodes()))
+        self._elements = _elements(part)
         return torch._C._create_function_from_graph("conditions", part)  # type: ignore[no-any-return]
 
     def _arithmetic(self) -> Callable[[Sizes], Any] | None:
@@ -290,7 +311,7 @@ class Conditions:
         part.registerOutput(returned.output())
         function = torch._C._create_function_from_graph("conditions", part)
         self._operations = 1 + len(made) // _NUMBERS_PER_TENSOR
-        self._made = any(map(_makes_tensor, part.nodes()))
+        self._elements = _elements(part)
 
         def computed(sizes: Sizes) -> Any:
             return function(*(evaluate(size, sizes) for size in inputs))
@@ -302,13 +323,31 @@ class Conditions:
         return free_symbols(size) <= self._example.keys() and evaluate(size, self._example) == _taken(node)
 
 
-def _makes_tensor(node: Any) -> bool:
-    """Whether a node makes a tensor that isn't a single number, and of none."""
-    return any(map(_has_axes, outputs_of(node))) and not any(map(_has_axes, inputs_of(node)))
+def _elements(part: Any) -> int:
+    """How many elements the tensors had in the trace that are made of sizes and constants, and of no arguments."""
+    given = {value for value in part.inputs() if isinstance(value.type(), torch.TensorType)}
+    elements = 0
+    for node in part.nodes():
+        if node.kind() not in TAKES_SIZES and given.intersection(inputs_of(node)):
+            given.update(outputs_of(node))
+        elif node.kind() != "prim::Constant":
+            shapes = [value.type().sizes() for value in outputs_of(node) if isinstance(value.type(), torch.TensorType)]
+            elements += sum(math.prod(shape) for shape in shapes if shape)
+    return elements
 
 
-def _has_axes(value: Any) -> bool:
-    return isinstance(value.type(), torch.TensorType) and value.type().dim() != 0
+def _is_made(number: Any) -> bool:
+    """Whether a number is read from a tensor with axes."""
+    pending, seen = [number], set()
+    while pending:
+        value = pending.pop()
+        if isinstance(value.type(), torch.TensorType) and value.type().dim() != 0:
+            return True
+        if value.node().kind() not in TAKES_SIZES:
+            operands = [x for x in inputs_of(value.node()) if x.debugName() not in seen]
+            seen |= {x.debugName() for x in operands}
+            pending += operands
+    return False
 
 
 def _is_written(value: Any) -> bool:

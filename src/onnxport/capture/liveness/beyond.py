@@ -16,7 +16,6 @@ from .trial_sizes import scanned
 from .trials import Trials
 
 _DOUBLINGS = 17
-_OF_TENSORS = 1024  # the largest size at which tensors are made of sizes
 _LABELS, _TIMES = 8, 3
 # A run is made of models whose inputs have so many elements times the elements of the weights.
 _EFFORT = 1 << 31
@@ -27,10 +26,10 @@ def beyond(trials: Trials, *, unchanged: bool) -> tuple[list[Frozen], str]:
     """What is decided otherwise at sizes that weren't tried, and the first such sizes; of a program that is as it was recorded,
     so are ints."""
     conditions = trials.program.conditions
-    frozen, where = _beyond(trials, conditions.decided)
-    if unchanged and not frozen:
-        return _beyond(trials, conditions.counted)
-    return frozen, where
+    found = [_beyond(trials, numbers) for numbers in conditions.decided.alone]
+    if unchanged and not any(frozen for frozen, _ in found):
+        found = [_beyond(trials, numbers) for numbers in conditions.counted.alone]
+    return next((told for told in found if told[0]), ([], ""))
 
 
 def _beyond(trials: Trials, decided: Any) -> tuple[list[Frozen], str]:
@@ -86,8 +85,6 @@ def _first(
 
     least = size
     for n in (size << step for step in range(1, _DOUBLINGS + 1)):
-        if n > _OF_TENSORS and decided.makes_tensors:
-            break
         decisions = at(n)
         if not _is_told(decisions) or trials.allowed({**trials.sizes, label: n}) != {**trials.sizes, label: n}:
             break

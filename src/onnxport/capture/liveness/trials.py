@@ -146,7 +146,10 @@ class Trials:
     def other_ways(self) -> list[dict[str, int]]:
         """Sizes at which an `if` goes another way, the nearest to the example's, some for each way: `if n % 4` goes one that
         sizes which are tried for other reasons may not show."""
-        decided = self.program.conditions.decided
+        found = itertools.chain.from_iterable(map(self._other_ways, self.program.conditions.decided.alone))
+        return list({tuple(sizes.values()): sizes for sizes in found}.values())
+
+    def _other_ways(self, decided: Any) -> list[dict[str, int]]:
         if not decided.numbers:
             return []
         options = scanned(self.sizes, decided.cost, self.program.conversions or ())
