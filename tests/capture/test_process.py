@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import io
+import math
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 import torch
 
 import onnxport
-from onnxport.capture import changed_builtins
+from onnxport.capture import changed_builtins, shared
 
 CHANGED = ("min", "max", "isinstance")
 
@@ -19,6 +22,7 @@ CHANGED = ("min", "max", "isinstance")
 def state():
     return (
         [getattr(builtins, name) for name in CHANGED],
+        [math.log, math.exp],
         [torch.is_tensor, torch._check_with, torch.nn.Module.__call__, torch.Tensor.__hash__],
         [name for name in ("__ceil__", "__round__", "is_integer") if hasattr(torch.Tensor, name)],
         list(sys.meta_path),
@@ -119,3 +123,14 @@ def test_gradients_in_other_threads():
     assert len(gradients) > 1
     for gradient in gradients:
         torch.testing.assert_close(gradient, torch.ones(2))
+
+
+def test_what_is_changed_is_marked():
+    """`@shared` is the list of all that is changed for the process."""
+    unmarked = []
+    for path in Path(shared.__file__).parent.rglob("*.py"):
+        for function in ast.parse(path.read_text()).body:
+            if isinstance(function, ast.FunctionDef) and "mock.patch" in ast.unparse(function):
+                if "shared" not in map(ast.unparse, function.decorator_list):
+                    unmarked.append(f"{path.name}: {function.name}")
+    assert unmarked == []

@@ -15,8 +15,8 @@ from typing import Any
 import torch
 
 from ..dims import Dim, Size, evaluate, free_symbols
+from .dependence import Dependence, reads_content
 from .graph import inputs_of, outputs_of
-from .live import Live, reads_content
 from .messages import only_tells
 from .pitfalls import PIECES, ROWS, place_of_call, place_unless_told, what_is_taken
 from .traced_sizes import exact, is_size
@@ -141,12 +141,14 @@ class Conditions:
         Args:
             known: gives sizes as expressions of labels, by the names of the values that they are in the trace.
         """
-        live = Live(lambda value: value.debugName() in self._arguments)
+        dependence = Dependence(lambda value: value.debugName() in self._arguments)
         doubtful = [
-            (value, place) for value, place in zip(self._values, self._places) if place[0] and live.doubtful(value)
+            (value, place)
+            for value, place in zip(self._values, self._places)
+            if place[0] and dependence.may_be_of(value)
         ]
         sizes = known() if doubtful else {}
-        return dict(place for value, place in doubtful if live.number(value, sizes, labels))
+        return dict(place for value, place in doubtful if dependence.is_of(value, sizes, labels))
 
     def learn(self, known: Callable[[], Mapping[str, Any]], example: Sizes, *, for_all: bool = True) -> None:
         """Take sizes as expressions of the labels, by the names of the values that they are in the trace.
@@ -194,9 +196,9 @@ class Conditions:
 
     def _of_kind(self, kind: type) -> Conditions:
         if kind not in self._parts:
-            live = Live(lambda value: value.debugName() in self._arguments)
+            dependence = Dependence(lambda value: value.debugName() in self._arguments)
             self._parts[kind] = self._those(
-                number.__class__ is kind and not reads_content(value) and not live.doubtful(value)
+                number.__class__ is kind and not reads_content(value) and not dependence.may_be_of(value)
                 for number, value in zip(self.numbers, self._values)
             )
         return self._parts[kind]

@@ -19,6 +19,8 @@ from . import bools
 
 # Frames in these folders are not the user's.
 INNER = (os.path.dirname(torch.__file__) + os.sep, os.path.dirname(os.path.dirname(__file__)) + os.sep)
+# Layers of torch check what they are made with (`nn.Unflatten(1, (h, w))`), and called with.
+LAYERS = os.path.join(os.path.dirname(torch.__file__), "nn", "modules") + os.sep
 _FRAME = re.compile(
     r"^(?:File \"(?P<file3>.+?)\", line (?P<line3>\d+)"
     r"|(?P<file>.+?)(?:\((?P<line>\d+)\)|:(?P<line2>\d+):\d+)(?:: (?P<function>.*))?)$"

@@ -34,57 +34,61 @@ _NAMES = frozenset({
     "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d", "add", "addcdiv", "addcmul", "addmm",
     "affine_grid", "all", "alpha_dropout", "amax", "amin", "angle", "any", "arange", "arcsin", "arctan2", "argmax",
     "argmin", "argsort", "argwhere", "asin", "_assert", "atan", "atan2", "avg_pool1d", "avg_pool2d", "avg_pool3d",
-    "baddbmm", "batch_norm", "bilinear", "bincount", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor",
-    "bmm", "broadcast_tensors", "broadcast_to", "bucketize", "cat", "cdist", "ceil", "celu", "channel_shuffle",
-    "chunk", "clamp", "clamp_max", "clamp_min", "clip", "clone", "complex", "concat", "concatenate", "conj",
-    "contiguous", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "copy",
-    "copysign", "cos", "cosh", "cosine_similarity", "count_nonzero", "cross", "cummax", "cummin", "cumprod",
-    "cumsum", "deg2rad", "detach", "diag", "diag_embed", "diagonal", "dist", "div", "divide", "dot", "dropout",
-    "einsum", "elu", "embedding", "embedding_bag", "empty", "empty_like", "eq", "erf", "erfc", "erfinv", "exp",
-    "exp2", "expand", "expand_as", "expm1", "eye", "feature_dropout", "fill", "flatten", "flip", "fliplr", "flipud",
-    "floor", "floor_divide", "fmod", "fold", "frac", "full", "gather", "ge", "gelu", "ger", "glu", "group_norm",
-    "_grouped_mm", "gru", "gru_cell", "gt", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "heaviside",
-    "histc", "hypot", "imag", "index_add", "index_copy", "index_fill", "index_put", "index_select", "inner", "instance_norm",
-    "_int_mm", "interpolate", "_is_all_true", "is_complex", "is_floating_point", "isfinite", "isin", "isinf",
-    "isnan", "kron", "layer_norm", "ldexp", "le", "leaky_relu", "lerp", "linear", "linspace", "local_response_norm",
-    "log", "log10", "log1p", "log2", "log_softmax", "logaddexp", "logical_and", "logical_not", "logical_or",
-    "logical_xor", "logit", "logsigmoid", "logsumexp", "lstm", "lstm_cell", "lt", "masked_fill", "masked_scatter",
-    "masked_select", "matmul", "max", "max_pool1d", "max_pool2d", "max_pool3d", "maximum", "mean", "median",
-    "meshgrid", "min", "minimum", "mish", "mm", "moveaxis", "movedim", "mse_loss", "mul",
-    "multi_head_attention_forward", "multiply", "mv", "nan_to_num", "nansum", "narrow", "ne", "neg", "negative",
-    "nelement", "new_empty", "new_full", "new_ones", "new_zeros", "nonzero", "norm", "normalize", "numel",
-    "one_hot", "ones", "ones_like", "outer", "pad", "permute", "pixel_shuffle", "pixel_unshuffle", "polar",
-    "positive", "pow", "prelu", "prod", "rad2deg", "rand", "rand_like", "randn", "randn_like", "ravel", "real",
-    "reciprocal", "relu", "relu6", "remainder", "repeat", "repeat_interleave", "reshape", "reshape_as", "rms_norm",
-    "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell", "rot90", "round", "rsqrt", "rsub", "scalar_tensor",
-    "scaled_dot_product_attention", "scatter", "scatter_add", "scatter_reduce", "searchsorted", "select", "selu",
-    "_shape_as_tensor", "sigmoid", "sign", "silu", "sin", "sinc", "sinh", "smooth_l1_loss", "softmax", "softmin", "softplus",
-    "softshrink", "softsign", "sort", "split", "sqrt", "square", "squeeze", "stack", "std", "std_mean", "sub",
-    "subtract", "sum", "swapaxes", "swapdims", "t", "take", "take_along_dim", "tan", "tanh", "tensor_split",
-    "threshold", "tile", "to", "topk", "trace", "transpose", "tril", "tril_indices", "triu", "triu_indices",
-    "true_divide", "trunc", "type_as", "unbind", "unflatten", "unfold", "unsqueeze", "var", "var_mean", "view",
-    "view_as", "view_as_complex", "view_as_real", "where", "xlogy", "zero", "zeros", "zeros_like",
+    "baddbmm", "batch_norm", "bilinear", "bincount", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "bmm",
+    "broadcast_tensors", "broadcast_to", "bucketize", "cat", "cdist", "ceil", "celu", "channel_shuffle", "chunk",
+    "clamp", "clamp_max", "clamp_min", "clip", "clone", "complex", "concat", "concatenate", "conj", "contiguous",
+    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "copy", "copysign",
+    "cos", "cosh", "cosine_similarity", "count_nonzero", "cross", "cummax", "cummin", "cumprod", "cumsum", "deg2rad",
+    "detach", "diag", "diag_embed", "diagonal", "dist", "div", "divide", "dot", "dropout", "einsum", "elu",
+    "embedding", "embedding_bag", "empty", "empty_like", "eq", "erf", "erfc", "erfinv", "exp", "exp2", "expand",
+    "expand_as", "expm1", "eye", "feature_dropout", "fill", "flatten", "flip", "fliplr", "flipud", "floor",
+    "floor_divide", "fmod", "fold", "frac", "full", "gather", "ge", "gelu", "ger", "glu", "group_norm", "_grouped_mm",
+    "gru", "gru_cell", "gt", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "heaviside", "histc", "hypot",
+    "imag", "index_add", "index_copy", "index_fill", "index_put", "index_select", "inner", "instance_norm", "_int_mm",
+    "interpolate", "_is_all_true", "is_complex", "is_floating_point", "isfinite", "isin", "isinf", "isnan", "kron",
+    "layer_norm", "ldexp", "le", "leaky_relu", "lerp", "linear", "linspace", "local_response_norm", "log", "log10",
+    "log1p", "log2", "log_softmax", "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor", "logit",
+    "logsigmoid", "logsumexp", "lstm", "lstm_cell", "lt", "masked_fill", "masked_scatter", "masked_select", "matmul",
+    "max", "max_pool1d", "max_pool2d", "max_pool3d", "maximum", "mean", "median", "meshgrid", "min", "minimum",
+    "mish", "mm", "moveaxis", "movedim", "mse_loss", "mul", "multi_head_attention_forward", "multiply", "mv",
+    "nan_to_num", "nansum", "narrow", "ne", "neg", "negative", "nelement", "new_empty", "new_full", "new_ones",
+    "new_zeros", "nonzero", "norm", "normalize", "numel", "one_hot", "ones", "ones_like", "outer", "pad", "permute",
+    "pixel_shuffle", "pixel_unshuffle", "polar", "positive", "pow", "prelu", "prod", "rad2deg", "rand", "rand_like",
+    "randn", "randn_like", "ravel", "real", "reciprocal", "relu", "relu6", "remainder", "repeat", "repeat_interleave",
+    "reshape", "reshape_as", "rms_norm", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell", "rot90", "round",
+    "rsqrt", "rsub", "scalar_tensor", "scaled_dot_product_attention", "scatter", "scatter_add", "scatter_reduce",
+    "searchsorted", "select", "selu", "_shape_as_tensor", "sigmoid", "sign", "silu", "sin", "sinc", "sinh",
+    "smooth_l1_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "sort", "split", "sqrt", "square",
+    "squeeze", "stack", "std", "std_mean", "sub", "subtract", "sum", "swapaxes", "swapdims", "t", "take",
+    "take_along_dim", "tan", "tanh", "tensor_split", "threshold", "tile", "to", "topk", "trace", "transpose", "tril",
+    "tril_indices", "triu", "triu_indices", "true_divide", "trunc", "type_as", "unbind", "unflatten", "unfold",
+    "unsqueeze", "var", "var_mean", "view", "view_as", "view_as_complex", "view_as_real", "where", "xlogy", "zero",
+    "zeros", "zeros_like",
 })  # fmt: skip
 _METHODS = frozenset({
-    "__abs__", "__add__", "__and__", "__div__", "__eq__", "__floordiv__", "__ge__", "__getitem__", "__gt__", "__iadd__",
-    "__imul__", "__invert__", "__isub__", "__itruediv__", "__le__", "__lt__", "__matmul__", "__mod__", "__mul__",
-    "__ne__", "__neg__", "__or__", "__pow__", "__radd__", "__rfloordiv__", "__rmatmul__", "__rmul__", "__rpow__",
-    "__rsub__", "__rtruediv__", "__sub__", "__truediv__", "bfloat16", "bool", "byte", "cpu", "cuda", "dim", "double",
-    "float", "half", "int", "is_complex", "is_floating_point", "is_signed", "long", "numel", "requires_grad_", "size", "type",
-    "__iter__", "__xor__",
+    "__abs__", "__add__", "__and__", "bfloat16", "bool", "byte", "cpu", "cuda", "dim", "__div__", "double", "__eq__",
+    "float", "__floordiv__", "__ge__", "__getitem__", "__gt__", "half", "__iadd__", "__imul__", "int", "__invert__",
+    "is_complex", "is_floating_point", "is_signed", "__isub__", "__iter__", "__itruediv__", "__le__", "long",
+    "__lt__", "__matmul__", "__mod__", "__mul__", "__ne__", "__neg__", "numel", "__or__", "__pow__", "__radd__",
+    "requires_grad_", "__rfloordiv__", "__rmatmul__", "__rmul__", "__rpow__", "__rsub__", "__rtruediv__", "size",
+    "__sub__", "__truediv__", "type", "__xor__",
 })  # fmt: skip
-_GETTERS = ("H", "T", "data", "device", "dtype", "imag", "is_cuda", "is_nested", "layout", "mH", "mT", "ndim", "real", "requires_grad",
-            "shape")  # fmt: skip
-# Nodes that the tracer writes for these beside those of their names.
-_NODES = frozenset(
-    {"size", "slice", "index", "alias", "Int", "Float", "ScalarImplicit", "NumToTensor", "ListConstruct", "ListUnpack",
-     "TupleConstruct", "numpy_T", "mT", "_convolution", "lift_fresh", "split_with_sizes", "upsample_nearest1d",
-     "upsample_nearest2d", "upsample_nearest3d", "upsample_linear1d", "upsample_bilinear2d", "upsample_bicubic2d",
-     "upsample_trilinear3d", "_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa", "im2col", "col2im", "linalg_vector_norm", "__and__",
-     "__or__", "__xor__", "__iand__", "__ior__", "__ixor__", "copy_", "fill_", "index_put_", "numel", "grid_sampler", "full_like", "diff", "tensor",
-     "_weight_norm", "roll", "log_sigmoid", "_convolution_mode", "unsafe_chunk", "linalg_solve", "linalg_solve_triangular",
-     "affine_grid_generator", "linalg_norm", "fft_fft", "fft_ifft", "fft_rfft", "fft_irfft", "fft_fft2", "fft_rfft2", "fft_irfft2", "_conj"}
+_GETTERS = (
+    "H", "T", "data", "device", "dtype", "imag", "is_cuda", "is_nested", "layout", "mH", "mT", "ndim", "real",
+    "requires_grad", "shape",
 )  # fmt: skip
+# Nodes that the tracer writes for these beside those of their names.
+_NODES = frozenset({
+    "affine_grid_generator", "alias", "__and__", "col2im", "_conj", "_convolution", "_convolution_mode", "copy_",
+    "diff", "fft_fft", "fft_fft2", "fft_ifft", "fft_irfft", "fft_irfft2", "fft_rfft", "fft_rfft2", "fill_", "Float",
+    "full_like", "grid_sampler", "__iand__", "im2col", "index", "index_put_", "Int", "__ior__", "__ixor__",
+    "lift_fresh", "linalg_norm", "linalg_solve", "linalg_solve_triangular", "linalg_vector_norm", "ListConstruct",
+    "ListUnpack", "log_sigmoid", "mT", "numel", "numpy_T", "NumToTensor", "__or__", "roll", "ScalarImplicit", "size",
+    "slice", "split_with_sizes", "tensor", "TupleConstruct", "unsafe_chunk", "upsample_bicubic2d",
+    "_upsample_bicubic2d_aa", "upsample_bilinear2d", "_upsample_bilinear2d_aa", "upsample_linear1d",
+    "upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d", "upsample_trilinear3d", "_weight_norm",
+    "__xor__",
+})  # fmt: skip
 _CUT_TO_PIECES = (torch.split, torch.Tensor.split, torch.chunk, torch.Tensor.chunk)
 _COUNTS = ("chunks", "split_size", "split_size_or_sections")
 _OF_PIECES = {"dim", *_COUNTS}
@@ -110,6 +114,14 @@ _TENSORS = frozenset({"input", "weight", "bias", "attn_mask", "running_mean", "r
 _LISTS_RECORDED = frozenset({F.interpolate, F.pad, torch.roll, torch.Tensor.roll})
 
 
+_OTHERS = (
+    torch._C._set_grad_enabled, torch.device, torch.tensor, torch.as_tensor, torch.promote_types, torch.result_type,
+    torch.linalg.norm, torch.linalg.vector_norm, torch.linalg.solve, torch.linalg.solve_triangular,
+    torch.fft.fft, torch.fft.ifft, torch.fft.rfft, torch.fft.irfft, torch.fft.fft2, torch.fft.rfft2, torch.fft.irfft2,
+    torch.Tensor.__setitem__,
+)  # fmt: skip
+
+
 def _functions() -> frozenset[Function]:
     holders: tuple[Any, ...] = (torch, torch.Tensor, F, torch._C._nn)  # type: ignore[attr-defined]
     # Of a name whose arguments matter, only the functions that are watched: `torch.max_pool2d` is another than F's.
@@ -118,11 +130,7 @@ def _functions() -> frozenset[Function]:
     found = [*_READ, *(getattr(holder, name) for holder in holders for name in names if hasattr(holder, name))]
     methods = [getattr(torch.Tensor, name) for name in _METHODS if hasattr(torch.Tensor, name)]
     getters = [getattr(torch.Tensor, name).__get__ for name in _GETTERS]
-    others = [torch._C._set_grad_enabled, torch.device, torch.tensor, torch.as_tensor, torch.promote_types, torch.result_type,
-              torch.linalg.norm, torch.linalg.vector_norm, torch.linalg.solve, torch.linalg.solve_triangular, torch.fft.fft, torch.fft.ifft,
-              torch.fft.rfft, torch.fft.irfft, torch.fft.fft2, torch.fft.rfft2, torch.fft.irfft2,
-              torch.Tensor.__setitem__, *TAKES_NUMBERS]  # fmt: skip
-    return frozenset([*found, *methods, *getters, *others])
+    return frozenset([*found, *methods, *getters, *_OTHERS, *TAKES_NUMBERS])
 
 
 _KEEPING = _functions()

@@ -12,11 +12,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
+import torch.distributions.distribution
+import torch.nn.functional as F
 
 from ..errors import warn
 from ..program.ir import Conversion
-from .graph import INNER, inputs_of
-from .live import Live, follows_sizes
+from .dependence import Dependence, follows_sizes
+from .graph import INNER, LAYERS, inputs_of
 from .messages import only_tells
 from .readings import TAKES_LISTS, Readings
 from .untraced import untraced
@@ -43,11 +45,8 @@ _TAKES: dict[Callable[..., Any], str] = {
 _NOT_OF_VALUES = (torch.Tensor.__len__, torch.Tensor.is_contiguous, torch.Tensor.__format__, torch.Tensor.__repr__)
 _EXPOSES = (torch.Tensor.numpy, torch.Tensor.__array__, torch.Tensor.untyped_storage, torch.Tensor.__dlpack__)
 ROWS, PIECES = "a number of rows", "a number of pieces"
-# The layers and distributions of torch look at values to check their arguments.
-_LAYERS = tuple(
-    os.path.join(os.path.dirname(torch.__file__), *part)
-    for part in (("nn", "modules"), ("nn", "functional.py"), ("distributions", "distribution.py"))
-)
+# These look at values to check their arguments.
+_CHECKING = (LAYERS, F.__file__, torch.distributions.distribution.__file__)
 
 
 class Pitfalls:
@@ -58,7 +57,7 @@ class Pitfalls:
     """
 
     def __init__(self, is_argument: Callable[[Any], bool]) -> None:
-        self._live = Live(is_argument)
+        self._dependence = Dependence(is_argument)
         self.seen: dict[str, str] = {}  # what is warned of, by line
         self.lost = False  # whether values were taken that aren't among the readings
         self.readings = Readings()
@@ -67,7 +66,7 @@ class Pitfalls:
 
     def begin(self) -> None:
         """A run begins: names of an earlier one, and what it read, mean nothing any more."""
-        self._live.forget()
+        self._dependence.forget()
         self.readings.clear()
         self._exposed.clear()
 
@@ -79,9 +78,9 @@ class Pitfalls:
 
     def _watch(self, function: Callable[..., Any], call: Callable[..., Any], what: str) -> Callable[..., Any]:
         def watch(*args: Any, **kwargs: Any) -> Any:
-            if torch._C._get_tracing_state() and not sys._getframe(2).f_code.co_filename.startswith(_LAYERS):
+            if torch._C._get_tracing_state() and not sys._getframe(2).f_code.co_filename.startswith(_CHECKING):
                 tensors = [x for x in args if isinstance(x, torch.Tensor)]  # `equal` takes the values of two
-                tensor = next(filter(self._live.content, tensors), None)
+                tensor = next(filter(self._dependence.of_tensor, tensors), None)
                 place = place_of_call()
                 if tensor is not None and function not in _NOT_OF_VALUES:
                     result = call(*args, **kwargs)
@@ -160,7 +159,7 @@ def place_unless_told() -> str:
     caller: Any = sys._getframe(1)
     while caller.f_code.co_filename.startswith(INNER[1]):
         caller = caller.f_back
-    if caller.f_code.co_filename.startswith(_LAYERS):
+    if caller.f_code.co_filename.startswith(_CHECKING):
         return ""
     frame = _frame_of_call()
     told = any(name.endswith("is_tracing") for name in frame.f_code.co_names)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-import os
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
@@ -20,7 +19,7 @@ import torch
 
 from ..errors import LoweringError
 from . import changed_builtins
-from .graph import INNER, inputs_of, location
+from .graph import INNER, LAYERS, inputs_of, location
 from .shared import shared
 
 Function: TypeAlias = Callable[..., Any]
@@ -96,8 +95,6 @@ _DIVISORS: dict[Function, int] = {
     torch.Tensor.div: 1, torch.Tensor.remainder: 1, torch.Tensor.__floordiv__: 1,
     torch.Tensor.__rdiv__: 0, torch.Tensor.__rfloordiv__: 0,
 }  # fmt: skip
-# Layers of torch check what they are made with (`nn.Unflatten(1, (h, w))`).
-_LAYERS = os.path.join(os.path.dirname(torch.__file__), "nn", "modules") + os.sep
 _MADE_OF = "_onnxport_made_of"
 _EXACT = "_onnxport_exact"
 
@@ -190,8 +187,9 @@ _METHODS: dict[str, Function] = {
 @shared
 @contextlib.contextmanager
 def number_functions() -> Iterator[None]:
-    """Let `math.ceil`, `math.floor`, `math.trunc`, `math.log`, `math.exp`, `round`, `divmod`, `min` and `max` compute with sizes, as `//` does;
-    and `torch._check` take conditions on them; and `isinstance` find them to be ints, as they are outside of a trace.
+    """Let `math.ceil`, `math.floor`, `math.trunc`, `math.log`, `math.exp`, `round`, `divmod`, `min` and `max` compute with
+    sizes, as `//` does; and `torch._check` take conditions on them; and `isinstance` find them to be ints, as they are outside
+    of a trace.
 
     Tensors don't have the methods behind the first of these, so that Python would turn the size into a float, or raise; of
     `min` and `max` it would keep the one that is the least or greatest in the example.
@@ -267,7 +265,7 @@ def _seems_int(tensor: torch.Tensor) -> bool:
     if not torch._C._get_tracing_state():
         return False
     code = sys._getframe(2).f_code
-    inner = code.co_filename.startswith(INNER) and not code.co_filename.startswith(_LAYERS)
+    inner = code.co_filename.startswith(INNER) and not code.co_filename.startswith(LAYERS)
     if inner or "is_tracing" in code.co_names:
         return False
     return is_size(tensor)

@@ -28,7 +28,7 @@ _SIZES = ("aten::size", "aten::numel", "aten::_shape_as_tensor", "prim::shape")
 _LIMIT = 100_000
 
 
-class Live:
+class Dependence:
     """What is known of the values of one graph; those which were found not to depend on arguments are remembered.
 
     Args:
@@ -43,7 +43,7 @@ class Live:
         """Another graph is looked at, in which the same names stand for other values."""
         self._known.clear()
 
-    def content(self, tensor: torch.Tensor) -> bool:
+    def of_tensor(self, tensor: torch.Tensor) -> bool:
         """Whether a traced tensor depends on the content of an argument, not on sizes and constants alone."""
         pending: list[Any] = [torch._C._get_value_trace(tensor)]  # type: ignore[attr-defined]
         seen: set[str] = set()
@@ -63,11 +63,11 @@ class Live:
             self._known |= {(name, False) for name in seen}
         return bool(pending)
 
-    def doubtful(self, number: Any) -> bool:
+    def may_be_of(self, number: Any) -> bool:
         """Whether a number that was taken out of sizes may depend on the content of an argument."""
         return any(map(self._by_value, _sized(number).values()))
 
-    def number(self, number: Any, sizes: Mapping[str, Any], labels: Set[str]) -> bool:
+    def is_of(self, number: Any, sizes: Mapping[str, Any], labels: Set[str]) -> bool:
         """Whether a number that was taken out of sizes does.
 
         Args:
