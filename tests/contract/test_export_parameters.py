@@ -309,6 +309,26 @@ def test_the_model_comes_back_as_it_was():
     assert all(torch.equal(before[k], v) for k, v in model.state_dict().items())
 
 
+def test_containers_of_the_model_come_back_as_they_were():
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.seen, self.by_size, self.calls, self.kept = [], {"sizes": []}, 0, None
+
+        def forward(self, x):
+            self.seen.append(x)
+            self.by_size["sizes"].append(x.shape)
+            self.calls, self.kept = self.calls + 1, x
+            return x + 1
+
+    for how in (exported, onnxport.export_to_pretty_string):
+        model = Model()
+        seen, by_size = model.seen, model.by_size
+        how(model, X)
+        assert (model.seen, model.by_size, model.calls, model.kept) == ([], {"sizes": []}, 0, None)
+        assert model.seen is seen and model.by_size is by_size
+
+
 def test_the_model_comes_back_after_a_failure():
     class Model(Regularised):
         def forward(self, x):
