@@ -19,6 +19,7 @@ _DOUBLINGS = 17
 _LABELS, _TIMES = 8, 3
 # A run is made of models whose inputs have so many elements times the elements of the weights.
 _EFFORT = 1 << 31
+_RUN = 2400  # larger sizes aren't run: what has n * n elements, as attention does, fills the memory
 _EVALUATED = 10_000  # operations, in all
 
 
@@ -55,7 +56,7 @@ def _beyond(trials: Trials, decided: Any) -> tuple[list[Frozen], str]:
         places = [place for place, a, b in zip(_picked(decided.places, kept), before, decisions) if a != b]
         told = [place for place in places if place and not refuses(place)][:1]
         larger = {**sizes, label: sizes[label] + sizes[label] // 8 + 1}
-        may_run = trials.reruns.effort(larger) <= _EFFORT
+        may_run = larger[label] <= _RUN and trials.reruns.effort(larger) <= _EFFORT
         if told and not (may_run and trials.agree([sizes, larger])):
             why = "and gives other results" if may_run else "which is too large to be tried"
             what = f"this is decided otherwise at {listed(sizes)}, {why}"
