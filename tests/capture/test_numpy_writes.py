@@ -50,3 +50,46 @@ def test_reading_is_no_matter():
     x = torch.randn(6, 4)
     torch.testing.assert_close(result(x), read_only(x))
     assert not texts
+
+
+class Reads(torch.nn.Module):
+    def __init__(self, table):
+        super().__init__()
+        self.table = table
+
+    def forward(self, x):
+        return x * float(self.table.numpy()[0])
+
+
+@pytest.mark.parametrize("content", [[2.0, float("nan")], [2, 3], [True, False]], ids=str)
+@pytest.mark.parametrize("inference", [False, True])
+def test_reading_of_any_tensor_is_no_matter(content, inference):
+    with torch.inference_mode(inference):
+        model = Reads(torch.tensor(content))
+    result, texts = said(model)
+    x = torch.randn(6, 4)
+    torch.testing.assert_close(result(x), model(x))
+    assert not texts
+
+
+class Added(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, table):
+        return x + table, x
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        return gradients[0], None
+
+
+def test_functions_of_tensors_whose_writes_nobody_counts():
+    with torch.inference_mode():
+        table = torch.ones(4)
+
+    def function(x):
+        return Added.apply(x, table)[0]
+
+    result, texts = said(function)
+    x = torch.randn(6, 4)
+    torch.testing.assert_close(result(x), function(x))
+    assert not texts

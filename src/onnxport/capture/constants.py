@@ -110,6 +110,11 @@ class Constants:
             )
 
 
+def version_of(tensor: torch.Tensor) -> int | None:
+    """How often a tensor has been written to; None of one made in inference mode, where nobody counts."""
+    return None if tensor.is_inference() else tensor._version
+
+
 @functools.cache
 def _writers() -> dict[Function, Written]:
     """Functions that write, and which of their arguments they write to."""

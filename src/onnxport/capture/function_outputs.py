@@ -15,6 +15,7 @@ from unittest import mock
 
 import torch
 
+from .constants import version_of
 from .shared import shared
 
 
@@ -39,12 +40,12 @@ def outputs_in_order() -> Iterator[None]:
 def _ordered(forward: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(forward)
     def ordered(*args: Any, **kwargs: Any) -> Any:
-        versions = [(x, x._version) for x in args if isinstance(x, torch.Tensor)]
+        versions = [(x, version_of(x)) for x in args if isinstance(x, torch.Tensor)]
         outputs = forward(*args, **kwargs)
         parts = outputs if isinstance(outputs, tuple) else (outputs,)
         if len(parts) == 1 and not any(parts[0] is x for x, _ in versions):
             return outputs
-        written = [x for x, version in versions if x._version != version]
+        written = [x for x, version in versions if version_of(x) != version]
         made = tuple([_anew(x, written) for x in parts])
         return made if isinstance(outputs, tuple) else made[0]
 

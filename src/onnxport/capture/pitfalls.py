@@ -17,6 +17,7 @@ import torch.nn.functional as F
 
 from ..errors import warn
 from ..program.ir import Conversion
+from .constants import version_of
 from .dependence import Dependence, follows_sizes
 from .graph import INNER, LAYERS, inputs_of
 from .messages import only_tells
@@ -62,7 +63,7 @@ class Pitfalls:
         self.lost = False  # whether values were taken that aren't among the readings
         self.readings = Readings()
         self.conversions: dict[Conversion, None] = {}
-        self._exposed: list[tuple[str, torch.Tensor, torch.Tensor, int]] = []  # tensors whose memory others have
+        self._exposed: list[tuple[str, torch.Tensor, torch.Tensor, int | None]] = []  # tensors whose memory others have
 
     def begin(self) -> None:
         """A run begins: names of an earlier one, and what it read, mean nothing any more."""
@@ -90,7 +91,7 @@ class Pitfalls:
                 self._note(function, what, args[0], place)
                 if function in _EXPOSES and args[0].layout == torch.strided:
                     with untraced(), torch._C.DisableTorchFunction():
-                        self._exposed.append((place, args[0], args[0].detach().clone(), args[0]._version))
+                        self._exposed.append((place, args[0], args[0].detach().clone(), version_of(args[0])))
                 if function in TAKES_LISTS and args[0].dim() and follows_sizes(args[0]):
                     result = call(*args, **kwargs)
                     self.readings.take(function, args[0], result, place, what, of_sizes=True)
@@ -110,7 +111,7 @@ class Pitfalls:
     def warn(self) -> None:
         """Warn of what is a constant for sure; of readings it is found out. And of what numpy wrote, which isn't recorded."""
         for place, tensor, before, version in self._exposed:
-            if tensor._version == version and not torch.equal(tensor.detach(), before):
+            if version_of(tensor) == version and not _are_same(tensor.detach(), before):
                 warn(
                     f"{place} gives the memory of a tensor away, which is then written to, as numpy does: the exported model "
                     "doesn't; compute with tensors"
@@ -119,6 +120,11 @@ class Pitfalls:
         for place, what in self.seen.items():
             if place not in read:
                 warn(constant(place, what))
+
+
+def _are_same(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether tensors hold the same numbers, NaN among them."""
+    return torch.equal(a, b) or bool(((a == b) | ((a != a) & (b != b))).all())
 
 
 def what_is_taken(function: Callable[..., Any]) -> str:

@@ -19,7 +19,7 @@ from .caught import Caught
 from .compiled import compiling_nothing, refused
 from .composed import composed_called
 from .conditions import Conditions
-from .constants import Constants
+from .constants import Constants, version_of
 from .containers import Contents
 from .encoders import padded_with_zeros
 from .flex_attention import attention_recorded
@@ -398,7 +398,7 @@ def unchanged(model: Any) -> Iterator[None]:
     ]
     containers = Contents([m for m, *_ in state])
     with torch._C.DisableTorchFunction():  # a mode that is on looks at the model's calls
-        contents = [(b, b.detach().clone(), _version(b)) for m in modules for b in m.buffers(recurse=False)]
+        contents = [(b, b.detach().clone(), version_of(b)) for m in modules for b in m.buffers(recurse=False)]
     random = torch.get_rng_state()
     try:
         yield
@@ -415,14 +415,9 @@ def unchanged(model: Any) -> Iterator[None]:
         with torch._C.DisableTorchFunction(), torch.no_grad():
             for buffer, content, version in contents:
                 # Running statistics are written without counting the version up.
-                if _version(buffer) != version or not (is_sparse(buffer) or torch.equal(buffer, content)):
+                if version_of(buffer) != version or not (is_sparse(buffer) or torch.equal(buffer, content)):
                     with torch.inference_mode(buffer.is_inference()):
                         buffer.copy_(content)
-
-
-def _version(tensor: torch.Tensor) -> int | None:
-    """How often a tensor has been written to; None of one made in inference mode, where nobody counts."""
-    return None if tensor.is_inference() else tensor._version
 
 
 __all__ = ["Value", "copies", "named_weights", "trace", "unchanged"]
