@@ -357,7 +357,8 @@ def _resize(tensor: torch.Tensor, *size: Any, **kwargs: Any) -> torch.Tensor:
         return tensor.set_(tensor.new_zeros(given))  # type: ignore[call-overload, no-any-return]
     if count <= tensor.numel() and tensor.is_contiguous():
         flat = tensor.view(-1)
-        return tensor.set_((flat if count == len(flat) else flat[: math.prod(given)]).view(given))  # type: ignore[call-overload, no-any-return]
+        part = flat if count == len(flat) else flat[: math.prod(given)]
+        return tensor.set_(part.view(given))  # type: ignore[call-overload, no-any-return]
     raise LoweringError(
         f"resize_ of a tensor of sizes {old} to {wanted} can't be recorded; use reshape(), or a new tensor, under "
         "a name of its own"

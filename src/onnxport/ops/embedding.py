@@ -29,7 +29,8 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Tensor:
-    """embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor"""
+    """embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False)
+    -> Tensor"""
     return g.gather(weight, indices, 0)
 
 
@@ -105,7 +106,9 @@ def embedding_bag_with_padding(
     include_last_offset: bool,
     padding_idx: int | None,
 ) -> tuple[Tensor, None, None, None]:
-    """embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)"""
+    """embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool
+    sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor,
+    Tensor)"""
     padding: Size = -1
     if padding_idx is not None:
         padding = padding_idx if padding_idx >= 0 else weight.shape[0] + padding_idx
@@ -202,7 +205,8 @@ def segment_reduce(
     unsafe: bool = False,
     initial: Any = None,
 ) -> Tensor:
-    """segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor"""
+    """segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int
+    axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor"""
     if lengths is None and offsets is None:
         raise LoweringError("segments by indices; give their lengths or offsets")
     axis %= data.rank

@@ -38,7 +38,8 @@ def searchsorted(
     side: str | None = None,
     sorter: Tensor | None = None,
 ) -> Tensor:
-    """searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor"""
+    """searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str?
+    side=None, Tensor? sorter=None) -> Tensor"""
     if sorter is not None:
         sorted_sequence = g.gather_elements(sorted_sequence, sorter, sorted_sequence.rank - 1)
     dtype = result_type(sorted_sequence, self)
@@ -116,7 +117,8 @@ def histogram_of_count(
     weight: Tensor | None = None,
     density: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)"""
+    """histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) ->
+    (Tensor hist, Tensor bin_edges)"""
     low, high = range or (0.0, 0.0)
     edges = _edges(g, g.reshape(self, [self.numel]), bins, low, high, given=range is not None)
     return histogram(g, self, edges, weight, density)
@@ -140,7 +142,8 @@ def _edges(g: Builder, x: Tensor, bins: int, low: float, high: float, given: boo
 def histogram(
     g: Builder, self: Tensor, bins: Tensor, weight: Tensor | None = None, density: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)"""
+    """histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist,
+    Tensor bin_edges)"""
     x = g.reshape(self, [self.numel])
     counts = _count(g, [x], [bins], weight)
     return (_density(g, counts, [bins]) if density else counts), bins
@@ -198,7 +201,8 @@ def histogramdd_edges(
     weight: Tensor | None = None,
     density: bool = False,
 ) -> list[Tensor]:
-    """_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor[]"""
+    """_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False)
+    -> Tensor[]"""
     edges = []
     for i, (column, count) in enumerate(zip(_columns(g, self), bins)):
         low, high = (0.0, 0.0) if range is None else range[2 * i : 2 * i + 2]
@@ -215,7 +219,8 @@ def histogramdd_of_counts(
     weight: Tensor | None = None,
     density: bool = False,
 ) -> Tensor:
-    """_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor"""
+    """_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool
+    density=False) -> Tensor"""
     return histogramdd(g, self, histogramdd_edges(g, self, bins, range), weight, density)
 
 
@@ -237,7 +242,8 @@ def histogramdd_and_edges(
     weight: Tensor | None = None,
     density: bool = False,
 ) -> tuple[Tensor, list[Tensor]]:
-    """histogramdd(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)"""
+    """histogramdd(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor
+    hist, Tensor[] bin_edges)"""
     if isinstance(bins, int):
         bins = [bins] * len(_columns(g, self))
     edges = bins if isinstance(bins[0], Tensor) else histogramdd_edges(g, self, bins, range)

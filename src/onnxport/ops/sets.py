@@ -52,7 +52,8 @@ def _wanted(
 def unique_along(
     g: Builder, self: Tensor, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
 ) -> Found:
-    """unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)"""
+    """unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) ->
+    (Tensor, Tensor, Tensor)"""
     g.require(11, "Unique")
     dim %= max(self.rank, 1)
     if self.rank == 1 and self.is_float:
@@ -66,7 +67,8 @@ def unique_along(
 def unique_consecutive(
     g: Builder, self: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Found:
-    """unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)"""
+    """unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor,
+    Tensor, Tensor)"""
     x = g.reshape(self, [self.numel]) if dim is None else self
     values, inverse, counts = _runs(g, x, 0 if dim is None else dim % x.rank)
     if dim is not None:
@@ -78,7 +80,8 @@ def unique_consecutive(
 def unique_consecutive_along(
     g: Builder, self: Tensor, dim: int, return_inverse: bool = False, return_counts: bool = False
 ) -> Found:
-    """unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)"""
+    """unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, bool return_counts=False) -> (Tensor,
+    Tensor, Tensor)"""
     return unique_consecutive(g, self, return_inverse, return_counts, dim)
 
 
