@@ -140,8 +140,11 @@ def convert(
 ) -> tuple[Lowered, onnx.ModelProto]:
     """From a model to a checked ONNX graph: everything of an export but writing it, for which the proto is given."""
     from . import passes, write
+    from .capture import composed
+    from .compat import stays_whole
 
-    with exporting(), alone_with(model), select_model_mode_for_export(model, chosen.training):
+    kept = stays_whole(chosen.operator_export_type)
+    with exporting(), alone_with(model), select_model_mode_for_export(model, chosen.training), composed(kept):
         program = capture_only(model, args, kwargs, chosen)
         if chosen.training is TrainingMode.PRESERVE:
             mode = TrainingMode.TRAINING if getattr(model, "training", False) else TrainingMode.EVAL

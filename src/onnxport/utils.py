@@ -29,13 +29,16 @@ def unconvertible_ops(
     Registered symbolic functions count as conversions. An operator is listed as often as it can't be converted.
     """
     from . import ops  # noqa: F401  (fills the registry)
+    from .capture import composed
+    from .compat import stays_whole
     from .compat.unconvertible import unconvertible
 
     chosen = _options.Options(
         training=_options.member(TrainingMode, training, "training"),
         opset_version=_options.check_opset(opset_version),
     )
-    with exporting(), select_model_mode_for_export(model, chosen.training):
+    kept = stays_whole(chosen.operator_export_type)
+    with exporting(), select_model_mode_for_export(model, chosen.training), composed(kept):
         program = capture_only(model, args, kwargs, chosen)
         found = unconvertible(program, chosen, chosen.opset)
     return program.keep_alive if program.keep_alive is not None else program, found

@@ -11,6 +11,7 @@ import torch
 from ..axes import sizes
 from ..program import Program
 from .compiled import module_of, uncompiled
+from .composed import composed
 from .conditions import TAKES_SIZES
 from .trace import CompiledCall
 
@@ -145,6 +146,7 @@ __all__ = [
     "TAKES_SIZES",
     "arguments_of",
     "capture",
+    "composed",
     "module_of",
     "settle_readings",
     "thaw",

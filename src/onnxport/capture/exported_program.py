@@ -25,6 +25,7 @@ from ..program.ir import Input, Weight
 from ..program.labels import Labels, inverse
 from ..program.schema import REQUIRED, Schema
 from ..program.schema import parse as parse_schema
+from .composed import is_composed, parts_of
 from .flex_attention import attention_recorded
 from .graph import location
 
@@ -81,10 +82,24 @@ _APPEND = parse_schema("aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)")
 
 def read(exported: torch.export.ExportedProgram) -> Program:
     """The program, its user inputs as inputs, its parameters and buffers under their names."""
-    if _has_calls(exported.graph_module):  # which turn into operators here
-        with attention_recorded():
-            exported = exported.run_decompositions({})
-    return _Reader(exported).program()
+    return _Reader(_in_parts(exported, frozenset())).program()
+
+
+def _in_parts(exported: torch.export.ExportedProgram, done: frozenset[Any]) -> torch.export.ExportedProgram:
+    """A program whose calls are operators, and operators of packages what they are made of; others may be among that."""
+    parts = {operator: call for operator, call in _composed(exported.graph_module).items() if operator not in done}
+    if not parts and not _has_calls(exported.graph_module):
+        return exported
+    with attention_recorded():
+        exported = exported.run_decompositions(parts)
+    return _in_parts(exported, done | parts.keys()) if parts else exported
+
+
+def _composed(module: torch.fx.GraphModule) -> dict[Any, Callable[..., Any]]:
+    """Operators of packages among those that are called, and how they are taken to parts."""
+    graphs = (part.graph for part in module.modules() if isinstance(part, torch.fx.GraphModule))
+    called = {node.target for graph in graphs for node in graph.nodes if isinstance(node.target, torch._ops.OpOverload)}
+    return {operator: parts_of(operator) for operator in called if is_composed(operator)}
 
 
 def _has_calls(module: torch.fx.GraphModule) -> bool:

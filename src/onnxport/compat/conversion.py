@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from .. import options
 from ..errors import OnnxExporterError
-from ..lower import evaluator
+from ..lower import evaluator, registry
 from ..lower.builder import Builder
 from ..lower.evaluator import Resolver
 from ..lower.registry import Lowering
@@ -22,6 +23,21 @@ def resolver(kind: OperatorExportTypes) -> Resolver | None:
     if kind is not OperatorExportTypes.ONNX:
         return functools.partial(_resolve, kind)
     return None if registration.is_empty() else registration.resolve
+
+
+def stays_whole(kind: OperatorExportTypes) -> Callable[[str], bool]:
+    """Which operators are to be captured as they are: they have a conversion, or go into the graph under their names."""
+    return lambda name: kind is OperatorExportTypes.ONNX_FALLTHROUGH or _is_converted(name)
+
+
+def _is_converted(name: str) -> bool:
+    """Whether an operator, or an overload of it, has a conversion, or a symbolic function is registered for it."""
+    from .. import ops  # noqa: F401  (fills the registry)
+
+    base = name.partition(".")[0]
+    if any(registration.registered(n, options.newest_opset()) for n in (name, base)):
+        return True
+    return any(n.partition(".")[0] == base for n in registry.names()) or registry.find_evaluation(name) is not None
 
 
 def _resolve(kind: OperatorExportTypes, node: Node, g: Builder) -> Lowering | None:
