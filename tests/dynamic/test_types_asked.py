@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 import onnxport
+from onnxport.capture import trace
 from onnxport.errors import OnnxExporterWarning
 from tests.dynamic.harness import check, f, program, programs
 
@@ -57,6 +58,31 @@ def by_type(x):
 )
 def test_sizes_are_ints(p, opset):
     check(p, opset)
+
+
+def told(x):
+    n = x.shape[0]
+    if n < 0:
+        raise TypeError(f"rows of {type(n)}")
+    torch._assert(n > 0, f"no {type(n)}")
+    return x * n
+
+
+def test_messages_ask_nothing(monkeypatch):
+    monkeypatch.setattr(trace, "_eager", None)
+    export = onnxport.export(told, torch.randn(6, 4), None, input_names=["x"], dynamic_axes={"x": {0: "n"}})
+    assert export.verify()
+
+
+def relies_on_tensors(x):
+    n = x.shape[0]
+    size = torch.stack([n]).sum() if torch.jit.is_tracing() else n
+    return x * (2 if type(n) is int else 3) + size
+
+
+def test_what_neither_ints_nor_tensors_do_for_is_told():
+    with pytest.warns(OnnxExporterWarning, match="asks for the type of a size"):
+        onnxport.export(relies_on_tensors, torch.randn(6, 4), None)
 
 
 def fifth(x):

@@ -25,6 +25,7 @@ from .untraced import untraced
 _QUESTIONS = frozenset({"type", "__class__"})
 _MATCHES = dis.opmap.get("MATCH_CLASS")
 _CATCHES = frozenset(dis.opmap[name] for name in ("PUSH_EXC_INFO", "SETUP_FINALLY") if name in dis.opmap)
+_MESSAGES = (ast.JoinedStr, ast.Raise)  # `f"got {type(n)}"` decides nothing
 # So many functions that call none of torch are looked at, as those are called by others.
 _HELPERS = 200
 _RECORDER = INNER[1] + "capture"
@@ -106,7 +107,8 @@ def _asking(code: CodeType) -> tuple[int, ...]:
     tree = _tree(code)
     named = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}  # `type(x).__name__`
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}  # `self.__class__()`
-    asked = [node for node in ast.walk(tree) if _asks(node) and not {id(node)} & (named | called)]
+    said = {id(part) for node in ast.walk(tree) if isinstance(node, _MESSAGES) for part in ast.walk(node)}
+    asked = [node for node in ast.walk(tree) if _asks(node) and id(node) not in named | called | said]
     return tuple(code.co_firstlineno + getattr(node, "lineno", 1) - 1 for node in asked)
 
 

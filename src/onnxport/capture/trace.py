@@ -110,7 +110,17 @@ def _as_eager(call: _Call) -> _Run:
         by_value = _recorded(call, Hashes(by_value=True), asked)
         if not asked.types() or are_alike(by_value.outputs, expected):
             return by_value
-    as_ints = _recorded(call, Hashes(by_value=True), Asked(as_ints=True))
+    try:
+        as_ints = _recorded(call, Hashes(by_value=True), Asked(as_ints=True))
+    except Exception:  # what asks whether it is traced may rely on sizes that are tensors
+        if plain is None:
+            raise
+        if call.resize is None:
+            warn(
+                f"{', '.join(asked.types()[:3])}: the model asks for the type of a size, which is a tensor while it is recorded, "
+                "and gives other results then; compare with numbers (isinstance(n, int) is true of sizes)"
+            )
+        return plain
     # A model that gives something else each time tells nothing.
     return as_ints if plain is None or are_alike(as_ints.outputs, expected) else plain
 
