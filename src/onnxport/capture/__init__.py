@@ -88,7 +88,8 @@ def _through_export(
         for parameter, name, leaf in zip(arguments.names, names, arguments.leaves):
             shapes[parameter] = {axis % leaf.dim(): auto for axis in options.dynamic_axes.get(name, {})} or None
     try:
-        with _one_at_a_time:
+        # Compiled functions run as they are: older versions of torch.export can't have them compiled in it.
+        with _one_at_a_time, torch.compiler.set_stance("force_eager"):
             exported = torch.export.export(model, args, kwargs, dynamic_shapes=shapes, strict=False)
     except Exception as error:
         raise CompiledCall(f"{cause.reason} (torch.export can't capture it either: {error})") from error
