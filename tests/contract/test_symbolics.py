@@ -123,6 +123,20 @@ def test_register_holds_from_that_opset_on_until_a_later_registration(register):
     assert found == {9: "Relu", 11: "Abs", 13: "Abs", 15: "Abs", 16: "Neg", 20: "Neg", 28: "Neg"}
 
 
+@pytest.mark.parametrize("module, used", [("quantized_decomposed.onnx", False), ("mine", True)])
+def test_what_a_package_registers_for_its_own_operators_gives_way(register, module, used):
+    import torch.ao.quantization.fx._decomposed  # its operators
+
+    def symbolic(g, x, scale, zero_point, low, high, dtype):
+        return g.op("Cast", x, to_i=3)
+
+    symbolic.__module__ = module
+    register("quantized_decomposed::quantize_per_tensor", symbolic)
+    quantize = torch.ops.quantized_decomposed.quantize_per_tensor
+    proto = exported(Call(lambda x: quantize(x, 0.5, 0, -128, 127, torch.int8)), X)
+    assert (operators(proto) == ["Cast"]) == used
+
+
 def test_unregister_restores_what_was_there():
     register_custom_op_symbolic("aten::relu", lambda g, x: g.op("Abs", x), 9)
     assert operators(exported(Call(torch.relu), X)) == ["Abs"]

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..errors import OnnxExporterError, warn
+from ..lower import registry
 from ..lower.builder import Builder
 from ..lower.registry import Lowering
 from ..options import newest_opset
@@ -32,7 +33,8 @@ def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Symbolic, opset
 
     Args:
         symbolic_name: `namespace::operator`, such as `mylib::roi_align`; an `aten::` name (or `::operator`) overrides
-            the conversion that is built in, for the in-place form of the operator too.
+            the conversion that is built in, for the in-place form of the operator too. What a package registers for an
+            operator of its own is used where nothing is built in.
         symbolic_fn: `fn(g, *arguments)`, which adds nodes by `g.op(...)` and returns the results, or None if the operator can't
             be converted as it is used.
         opset_version: the first opset that it is for.
@@ -94,9 +96,16 @@ def resolve(node: Node, g: Builder) -> Lowering | None:
     writing (`aten::relu` for `aten::relu_`)."""
     for name in names(node):
         found = registered(name, g.opset)
-        if found is not None:
+        if found is not None and not _has_better(found, node):
             return symbolic_lowering(found, node)
     return None
+
+
+def _has_better(function: Symbolic, node: Node) -> bool:
+    """Whether a package registered this for an operator of its own, as some do when they are imported, and there is a
+    conversion here: it holds at all opsets and for all arguments, and isn't what a user wanted changed."""
+    package = (getattr(function, "__module__", None) or "").partition(".")[0]
+    return package == node.op.partition("::")[0] and registry.find(node.op) is not None
 
 
 def names(node: Node) -> list[str]:
