@@ -24,6 +24,19 @@ class Shortcut(torch.nn.Module):
         return torch.cumsum(x * 2, 1)
 
 
+class Folded(torch.nn.Module):
+    """Ints of sizes, and for one row other operations, as generated code has them."""
+
+    def __init__(self, more: int = 0) -> None:
+        super().__init__()
+        self.more = more
+
+    def forward(self, x):
+        n, m = (int(size) for size in x.shape)
+        y = (x.reshape(n, 1, m) * 2).reshape(n, m) if n > 1 else x * 2 + self.more
+        return y.cumsum(1).reshape(n, m, 1)
+
+
 class Other(torch.nn.Module):
     """Other results for small inputs: everywhere, only beside larger axes, or only near the bound."""
 
@@ -66,6 +79,23 @@ def test_shortcuts_are_confirmed_by_running_the_program(rows, axis):
 def test_other_results_are_told(rows, kind):
     _, said = messages(Other(rows, kind), torch.randn(4, 5))
     assert any("wrong at sizes like" in text for text in said)
+
+
+def test_numbers_are_live_where_one_row_goes_another_way():
+    model = Folded()
+    result, said = messages(model, torch.randn(2, 12))
+    assert not said
+    for shape in ((1, 1), (1, 7), (2, 3), (5, 1), (3, 17)):
+        x = torch.randn(shape)
+        torch.testing.assert_close(result(x), model(x))
+
+
+def test_other_results_for_one_row_are_told_and_the_rest_is_live():
+    model = Folded(more=1)
+    result, said = messages(model, torch.randn(2, 12))
+    assert any("wrong at sizes like n=1" in text for text in said)
+    x = torch.randn(3, 17)
+    torch.testing.assert_close(result(x), model(x))
 
 
 def test_shortcuts_leave_the_models_state_alone():

@@ -279,7 +279,8 @@ class Thawing:
             trial = self._at_separating_size(groups)
             if trial is None:
                 return
-            self._look(trial)
+            # Where the program is another one there, as it often is at 1, its results tell (see `_goes_wrong`).
+            self._look(trial, confirms=True)
 
     def _confirm(self) -> None:
         """Trace at the least sizes and much larger ones, if all is explained so far: what was tried may have been on one side
