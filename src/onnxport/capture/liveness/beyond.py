@@ -6,10 +6,14 @@ near to the example's goes, the model is run there, if that doesn't take too lon
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
+import torch
+
 from ...program import Location
+from ..graph import outputs_of
 from ..messages import refuses
 from .report import Frozen, listed
 from .trial_sizes import scanned
@@ -21,6 +25,7 @@ _LABELS, _TIMES = 8, 3
 _EFFORT = 1 << 31
 _RUN = 2400  # larger sizes aren't run: what has n * n elements, as attention does, fills the memory
 _EVALUATED = 10_000  # operations, in all
+_MOST = 1 << 31  # elements of a tensor: at larger ones, which some models have an `if` for, nothing is run anywhere
 
 
 def beyond(trials: Trials, *, unchanged: bool) -> tuple[list[Frozen], str]:
@@ -57,12 +62,22 @@ def _beyond(trials: Trials, decided: Any) -> tuple[list[Frozen], str]:
         told = [place for place in places if place and not refuses(place)][:1]
         larger = {**sizes, label: sizes[label] + sizes[label] // 8 + 1}
         may_run = larger[label] <= _RUN and trials.reruns.effort(larger) <= _EFFORT
+        elements = _largest(trials.program.keep_alive) * trials.reruns.effort(sizes)
+        if not may_run and elements > _MOST * trials.reruns.effort(trials.sizes):
+            continue
         if told and not (may_run and trials.agree([sizes, larger])):
             why = "and gives other results" if may_run else "which is too large to be tried"
             what = f"this is decided otherwise at {listed(sizes)}, {why}"
             frozen.setdefault(told[0], Frozen(Location("", told[0]), what))
             where = where or listed(larger if may_run else sizes)
     return list(frozen.values()), where
+
+
+def _largest(graph: Any) -> int:
+    """The elements of the largest tensor of a trace."""
+    types = (output.type() for node in graph.nodes() for output in outputs_of(node))
+    shapes = (kind.sizes() for kind in types if isinstance(kind, torch.TensorType))
+    return max((math.prod(shape) for shape in shapes if shape is not None), default=0)
 
 
 def _is_told(decisions: Any) -> bool:
