@@ -104,3 +104,73 @@ def test_a_module_that_is_loaded_again(tmp_path, monkeypatch):
     module = importlib.reload(module)
     with pytest.warns(OnnxExporterWarning, match=r"loaded_again\.py:2"):
         onnxport.export(module.model, (torch.randn(4, 3),), **options)
+
+
+def asserted(x):
+    assert float(x.max()) < 100 and x.sum() < 100, f"{x.max()}"
+    return x * 2
+
+
+def raised(x):
+    if x.max().item() > 100:
+        text = f"{float(x.max())} is too much"
+        raise ValueError(text)
+    return x * 2
+
+
+def checked_values(x):
+    largest = x.max()
+    torch._check_tensor_all(x < 100)
+    torch._check(float(largest) < 100)
+    print(float(largest))
+    return x * 2
+
+
+def named(x):
+    assert (largest := x.max().item()) < 100  # noqa: RUF018
+    return x * largest
+
+
+def beside(x):
+    assert x.max() < 100; largest = x.max().item()  # noqa: E702 # fmt: skip
+    return x * largest
+
+
+def caught(x):
+    try:
+        assert x.max() < 1
+    except AssertionError:
+        return x * 3
+    return x * 2
+
+
+def has_other_branch(x):
+    if x.max() > 100:
+        raise ValueError
+    elif x.max() > 1:
+        x = x + 1
+    return x * 2
+
+
+@pytest.mark.parametrize(
+    ("function", "is_told"),
+    [
+        (asserted, False),
+        (raised, False),
+        (checked_values, False),
+        (named, True),
+        (beside, True),
+        (caught, True),
+        (has_other_branch, True),
+    ],
+)
+def test_values_that_only_refuse(function, is_told):
+    """What a line takes out of values is in no result if it does nothing but raise."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        result = onnxport.export(function, (torch.rand(4, 3),), input_names=["x"], dynamic_axes={"x": {0: "n"}})
+    told = [str(w.message) for w in said if issubclass(w.category, OnnxExporterWarning)]
+    assert bool(told) == is_told, told
+    x = torch.rand(7, 3)
+    if not is_told:
+        assert torch.equal(result(x), function(x))

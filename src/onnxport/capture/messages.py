@@ -10,7 +10,8 @@ import ast
 
 from .source_text import once_for_each_file
 
-_TELLING = frozenset({"_assert", "print", "torch._assert", "warn", "warnings.warn"})
+_CHECKS = ("_assert", "_check", "_check_index", "_check_tensor_all", "_check_type", "_check_value")
+_TELLING = frozenset({"_assert", "print", "warn", "warnings.warn", *(f"torch.{check}" for check in _CHECKS)})
 _LOGGERS = frozenset({"log", "logger", "logging"})
 _LEVELS = frozenset({"critical", "debug", "error", "exception", "info", "log", "warn", "warning"})
 # What a text is made with: it has no effects.
@@ -29,6 +30,32 @@ def refuses(place: str) -> bool:
     """Whether a line decides nothing but that the model raises: `assert n < 512`, `if n > 512: raise ...`."""
     filename, _, line = place.rpartition(":")
     return any(first <= int(line) <= last for first, last in _refusals(filename))
+
+
+def decides_nothing_else(place: str) -> bool:
+    """Whether a line is of a statement that does nothing but tell or refuse, in no `try`: what it takes of values is in no
+    result."""
+    filename, _, line = place.rpartition(":")
+    return any(first <= int(line) <= last for first, last in _without_results(filename))
+
+
+@once_for_each_file
+def _without_results(lines: list[str]) -> list[tuple[int, int]]:
+    nodes = _nodes(lines)
+    caught = [(node.lineno, node.end_lineno or node.lineno) for node in nodes if isinstance(node, ast.Try)]
+    found = []
+    for node in nodes:
+        if isinstance(node, ast.stmt) and _has_no_result(node) and _is_alone(node, lines):
+            if not any(first <= node.lineno <= last for first, last in caught):
+                found.append((node.lineno, node.end_lineno or node.lineno))
+    return found
+
+
+def _has_no_result(node: ast.stmt) -> bool:
+    if isinstance(node, ast.Expr):
+        return _tells(node.value)
+    refuses = isinstance(node, ast.Assert) or (isinstance(node, ast.If) and not node.orelse and _only_raises(node.body))
+    return refuses and not any(isinstance(part, ast.NamedExpr) for part in ast.walk(node))
 
 
 @once_for_each_file
@@ -60,7 +87,7 @@ def _nodes(lines: list[str]) -> list[ast.AST]:
         return []
 
 
-def _is_alone(node: ast.Expr, lines: list[str]) -> bool:
+def _is_alone(node: ast.stmt, lines: list[str]) -> bool:
     """Whether nothing else stands on its lines, as in `if int(n) > 3: print(n)`."""
     before = lines[node.lineno - 1].encode()[: node.col_offset]
     behind = lines[(node.end_lineno or node.lineno) - 1].encode()[node.end_col_offset :].strip()

@@ -20,7 +20,7 @@ from ..program.ir import Conversion
 from .constants import version_of
 from .dependence import Dependence, follows_sizes
 from .graph import INNER, LAYERS, inputs_of
-from .messages import only_tells
+from .messages import decides_nothing_else, only_tells
 from .readings import TAKES_LISTS, Readings
 from .untraced import untraced
 
@@ -44,6 +44,7 @@ _TAKES: dict[Callable[..., Any], str] = {
 }
 # Of live tensors these say nothing that matters: text is printed.
 _NOT_OF_VALUES = (torch.Tensor.__len__, torch.Tensor.is_contiguous, torch.Tensor.__format__, torch.Tensor.__repr__)
+_TAKES_ONE = (torch.Tensor.item, torch.Tensor.__int__, torch.Tensor.__float__, torch.Tensor.__bool__)
 _EXPOSES = (torch.Tensor.numpy, torch.Tensor.__array__, torch.Tensor.untyped_storage, torch.Tensor.__dlpack__)
 ROWS, PIECES = "a number of rows", "a number of pieces"
 # These look at values to check their arguments.
@@ -83,6 +84,8 @@ class Pitfalls:
                 tensors = [x for x in args if isinstance(x, torch.Tensor)]  # `equal` takes the values of two
                 tensor = next(filter(self._dependence.of_tensor, tensors), None)
                 place = place_of_call()
+                if tensor is not None and function in _TAKES_ONE and decides_nothing_else(place):
+                    return call(*args, **kwargs)
                 if tensor is not None and function not in _NOT_OF_VALUES:
                     result = call(*args, **kwargs)
                     self.lost |= not self.readings.take(function, tensor, result, place, what)
