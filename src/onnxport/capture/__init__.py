@@ -87,12 +87,15 @@ def _through_export(
         shapes = dict.fromkeys(arguments.parameters)  # what is no tensor has none
         for parameter, name, leaf in zip(arguments.names, names, arguments.leaves):
             shapes[parameter] = {axis % leaf.dim(): auto for axis in options.dynamic_axes.get(name, {})} or None
-    try:
-        # Compiled functions run as they are: older versions of torch.export can't have them compiled in it.
-        with _one_at_a_time, torch.compiler.set_stance("force_eager"):
+    with _one_at_a_time:
+        try:
             exported = torch.export.export(model, args, kwargs, dynamic_shapes=shapes, strict=False)
-    except Exception as error:
-        raise CompiledCall(f"{cause.reason} (torch.export can't capture it either: {error})") from error
+        except Exception as error:
+            try:  # older versions can't have functions compiled inside of it, which can run as they are; loops can't
+                with torch.compiler.set_stance("force_eager"):
+                    exported = torch.export.export(model, args, kwargs, dynamic_shapes=shapes, strict=False)
+            except Exception:
+                raise CompiledCall(f"{cause.reason} (torch.export can't capture it either: {error})") from error
     return read(exported)
 
 
