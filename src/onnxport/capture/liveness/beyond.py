@@ -65,7 +65,7 @@ def _beyond(trials: Trials, decided: Any) -> tuple[list[Frozen], str]:
         elements = _largest(trials.program.keep_alive) * trials.reruns.effort(sizes)
         if not may_run and elements > _MOST * trials.reruns.effort(trials.sizes):
             continue
-        if told and not (may_run and trials.agree([sizes, larger])):
+        if told and not (may_run and trials.agree([larger])):
             why = "and gives other results" if may_run else "which is too large to be tried"
             what = f"this is decided otherwise at {listed(sizes)}, {why}"
             frozen.setdefault(told[0], Frozen(Location("", told[0]), what))
