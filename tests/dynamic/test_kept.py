@@ -370,3 +370,25 @@ def test_axes_that_are_tied_are_not_reported_and_cost_little(recwarn, monkeypatc
     onnxport.export(tied, (torch.randn(4, 3), torch.randn(4, 3), *maps), input_names=names, dynamic_axes=axes)
     assert not [w for w in recwarn if "no other sizes" in str(w.message)]
     assert len(runs) < 100
+
+
+class Wrapped(nn.Module):
+    """What libraries do around a model: no error of an operator is caught."""
+
+    def __init__(self):
+        super().__init__()
+        self.body = Convolutional()
+        self.register_buffer("scale", torch.ones(1), persistent=False)
+
+    def forward(self, x):
+        try:
+            parts = iter(x.shape)
+        except TypeError:
+            parts = ()
+        table = torch.zeros(4)
+        table[0] = 1  # a constant of the trace that is written to
+        return self.body(x) * self.scale + len(tuple(parts)) + table[:1]
+
+
+def test_what_is_harmless_costs_no_trace(monkeypatch):
+    assert traces_made(Wrapped(), monkeypatch) == 1

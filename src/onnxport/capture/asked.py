@@ -26,6 +26,10 @@ _QUESTIONS = frozenset({"type", "__class__"})
 _MATCHES = dis.opmap.get("MATCH_CLASS")
 _CATCHES = frozenset(dis.opmap[name] for name in ("PUSH_EXC_INFO", "SETUP_FINALLY") if name in dis.opmap)
 _MESSAGES = (ast.JoinedStr, ast.Raise)  # `f"got {type(n)}"` decides nothing
+_OF_NO_SIZES = frozenset(
+    {"AttributeError", "ImportError", "KeyError", "ModuleNotFoundError", "NameError", "NotImplementedError", "OSError",
+     "StopIteration", "TypeError"}
+)  # fmt: skip
 # So many functions that call none of torch are looked at, as those are called by others.
 _HELPERS = 200
 _RECORDER = INNER[1] + "capture"
@@ -131,7 +135,9 @@ def _catching(code: CodeType) -> tuple[int, ...]:
     if not _CATCHES.intersection(code.co_code[::2]):
         return ()
     tries = [
-        node for node in ast.walk(_tree(code)) if isinstance(node, ast.Try) and not all(map(_raises, node.handlers))
+        node
+        for node in ast.walk(_tree(code))
+        if isinstance(node, ast.Try) and not all(map(_is_harmless, node.handlers))
     ]
     return tuple(code.co_firstlineno + node.lineno - 1 for node in tries if _may_compute(node))
 
@@ -145,8 +151,11 @@ def _tree(code: CodeType) -> ast.AST:
         return ast.Module([], [])
 
 
-def _raises(handler: ast.ExceptHandler) -> bool:
-    return isinstance(handler.body[-1], ast.Raise)
+def _is_harmless(handler: ast.ExceptHandler) -> bool:
+    """Whether it goes on behind no error that an operator raises at some sizes."""
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    of_others = all(isinstance(kind, ast.Name) and kind.id in _OF_NO_SIZES for kind in kinds)
+    return of_others or isinstance(handler.body[-1], ast.Raise)
 
 
 def _may_compute(node: ast.Try) -> bool:

@@ -73,11 +73,12 @@ class Constants:
             node = node.inputsAt(0).node()
         if node.kind() not in ("prim::Constant", "prim::Param") or base.layout != torch.strided:
             return
-        address = base.untyped_storage().data_ptr()
-        if node.kind() == "prim::Param" and address not in self._addresses:
-            return
-        if address not in self._kept:  # the tensor is kept too: its memory must not be used again
-            self._kept[address] = _Kept(base)
+        with torch._C.DisableTorchFunction():  # the mode that is on looks at the model's calls
+            address = base.untyped_storage().data_ptr()
+            if node.kind() == "prim::Param" and address not in self._addresses:
+                return
+            if address not in self._kept:  # the tensor is kept too: its memory must not be used again
+                self._kept[address] = _Kept(base)
 
     @functools.cached_property
     def _addresses(self) -> set[int]:
@@ -91,7 +92,8 @@ class Constants:
             yield
         finally:
             for kept in self._kept.values():
-                kept.restore()
+                with torch._C.DisableTorchFunction():
+                    kept.restore()
                 self._written.add(id(kept.tensor))
             self._kept.clear()
 
