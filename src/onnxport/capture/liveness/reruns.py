@@ -48,6 +48,7 @@ class Reruns:
         self._weights = list(named_weights(model).values()) if isinstance(model, torch.nn.Module) else []
         self._lengths = False  # whether ints that are the size of an axis in the example follow it
         self._failures: dict[Any, Exception] = {}  # by values and sizes
+        self._computed: dict[Any, dict[Any, Any]] = {}  # what was computed, by what and sizes
         self._ran: dict[Any, tuple[list[torch.Tensor], bool]] = {}  # results of the last runs; what the model caught
 
     def trace(self, sizes: Sizes, values: Other | None = None) -> Recording | Exception:
@@ -176,7 +177,12 @@ class Reruns:
 
             return numbers.at(sizes, on_meta)
 
-        return [_tried(lambda sizes=sizes: at(sizes), sizes) for sizes in options]  # type: ignore[misc]
+        made = self._computed.setdefault(numbers, {})
+        for sizes in options:
+            key = tuple(sizes.items())
+            if key not in made:
+                made[key] = _tried(lambda sizes=sizes: at(sizes), sizes)  # type: ignore[misc]
+        return [made[tuple(sizes.items())] for sizes in options]
 
     def _at(self, leaves: list[torch.Tensor], sizes: Sizes, values: Other | None) -> list[torch.Tensor]:
         resized = self._resized(leaves, sizes)
