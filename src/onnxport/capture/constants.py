@@ -32,7 +32,8 @@ class _Kept:
 
     def __init__(self, tensor: torch.Tensor) -> None:
         self.tensor = tensor
-        self.content: torch.UntypedStorage = tensor.untyped_storage().clone()  # type: ignore[no-untyped-call]
+        with torch._C.DisableTorchFunction():
+            self.content: torch.UntypedStorage = tensor.untyped_storage().clone()  # type: ignore[no-untyped-call]
         self.layout = tensor.storage_offset(), tensor.shape, tensor.stride()
 
     def restore(self) -> None:
@@ -46,6 +47,7 @@ class Constants:
     """Keeps the contents of constants and parameters before the first write to them."""
 
     def __init__(self, weights: Iterable[torch.Tensor]) -> None:
+        self.writes_parameters = False  # which a run that isn't recorded doesn't give their contents back
         self._kept: dict[int, _Kept] = {}  # by the address of the memory
         self._written: set[int] = set()
         self._parameters = [t for t in weights if isinstance(t, torch.nn.Parameter)]
@@ -75,10 +77,12 @@ class Constants:
             return
         with torch._C.DisableTorchFunction():  # the mode that is on looks at the model's calls
             address = base.untyped_storage().data_ptr()
-            if node.kind() == "prim::Param" and address not in self._addresses:
-                return
-            if address not in self._kept:  # the tensor is kept too: its memory must not be used again
-                self._kept[address] = _Kept(base)
+            if node.kind() == "prim::Param":
+                if address not in self._addresses:
+                    return
+                self.writes_parameters = True
+        if address not in self._kept:  # the tensor is kept too: its memory must not be used again
+            self._kept[address] = _Kept(base)
 
     @functools.cached_property
     def _addresses(self) -> set[int]:

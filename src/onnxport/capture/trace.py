@@ -342,6 +342,7 @@ class _Run:
             or self.caught.places
             or self._may_catch
             or self.asked.as_ints
+            or self.constants.writes_parameters
         )
 
     def _program(self) -> Program:
