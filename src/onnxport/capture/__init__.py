@@ -120,6 +120,7 @@ def thaw(
     positional, named = normalize(args, kwargs)
     axes = [declared.axes for declared in program.inputs]
     reruns = Reruns(uncompiled(model), positional, named, axes, program.labels, interpret)
+    reruns.writes_parameters = program.writes_parameters
     return liveness.thaw(program, sizes(program), reruns, known)
 
 

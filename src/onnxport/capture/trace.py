@@ -330,6 +330,7 @@ class _Run:
         self.pitfalls.readings.settle(program)
         program.keeps_sizes = self._is_looked_at() and self.kept.all_sizes(self.mode.called, program)
         program.conditions = self.conditions
+        program.writes_parameters = self.constants.writes_parameters
         return program
 
     def _is_looked_at(self) -> bool:

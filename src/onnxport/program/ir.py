@@ -200,6 +200,7 @@ class Program:
     readings: list[Reading] = field(default_factory=list)  # ints that the model took out of tensors
     keeps_sizes: bool = False  # whether it is known that no size did but for `conditions`
     conditions: Any = None  # what Python took out of sizes, and how it is computed for others
+    writes_parameters: bool = False  # whether a run of the model changes them
     keep_alive: Any = None  # what torch recorded, which lazily read types and locations refer to
     owner: Any = None  # the scripted model, which the types in what was recorded belong to
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import torch
@@ -46,6 +47,7 @@ class Reruns:
         self._traces: dict[Any, Recording | Exception] = {}
         self._arguments = flatten(model, args, kwargs)
         self._weights = list(named_weights(model).values()) if isinstance(model, torch.nn.Module) else []
+        self.writes_parameters = False  # whether runs change them
         self._lengths = False  # whether ints that are the size of an axis in the example follow it
         self._failures: dict[Any, Exception] = {}  # by values and sizes
         self._computed: dict[Any, dict[Any, Any]] = {}  # what was computed, by what and sizes
@@ -98,7 +100,7 @@ class Reruns:
         noticed = Failing()
 
         def call() -> list[torch.Tensor]:
-            with torch.no_grad(), compiling_nothing(self.model), unchanged(self.model), noticed:
+            with torch.no_grad(), compiling_nothing(self.model), self._unchanged(), noticed:
                 positional, named = arguments.rebuild(tuple(copies(self._at(arguments.leaves, sizes, values))))
                 return flatten_outputs(self.model(*positional, **named)).leaves
 
@@ -123,7 +125,7 @@ class Reruns:
         leaves = self._resized(self._arguments.leaves, sizes)
 
         def call() -> list[torch.Tensor]:
-            with torch.no_grad(), torch.jit._fuser.optimized_execution(False), unchanged(self.model):
+            with torch.no_grad(), torch.jit._fuser.optimized_execution(False), self._unchanged():
                 return flatten_outputs(function(*copies(leaves), *self._weights)).leaves
 
         return _tried(call, sizes)
@@ -134,7 +136,7 @@ class Reruns:
         """What a program gives that isn't what was recorded any more."""
 
         def call() -> list[torch.Tensor]:
-            with torch.no_grad(), unchanged(self.model):
+            with torch.no_grad(), self._unchanged():
                 return self._interpret(program, copies(self._at(self._arguments.leaves, sizes, values)))
 
         return _tried(call, sizes)
@@ -153,7 +155,7 @@ class Reruns:
         """Whether the numbers that a recording took out of sizes are the same at others; see `Conditions.hold`."""
 
         def on_tensors(function: Callable[..., Any]) -> Any:
-            with unchanged(self.model):
+            with self._unchanged():
                 return function(*copies(self._resized(self._arguments.leaves, sizes)), *self._weights)
 
         def compare() -> bool | None:
@@ -183,6 +185,17 @@ class Reruns:
             if key not in made:
                 made[key] = _tried(lambda sizes=sizes: at(sizes), sizes)  # type: ignore[misc]
         return [made[tuple(sizes.items())] for sizes in options]
+
+    @contextlib.contextmanager
+    def _unchanged(self) -> Iterator[None]:
+        """Undo what a run changes, among it the contents of parameters, if it changes any."""
+        written = [(w.detach(), w.detach().clone()) for w in self._weights] if self.writes_parameters else []
+        try:
+            with unchanged(self.model):
+                yield
+        finally:
+            for weight, content in written:
+                weight.copy_(content)
 
     def _at(self, leaves: list[torch.Tensor], sizes: Sizes, values: Other | None) -> list[torch.Tensor]:
         resized = self._resized(leaves, sizes)
