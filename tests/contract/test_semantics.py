@@ -362,25 +362,6 @@ def _add_without_grad(p):
         p += 1.0
 
 
-def test_runs_at_other_sizes_do_not_write_to_parameters():
-    """An `if` is looked at by runs that aren't recorded, too."""
-
-    class Writes(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.scale = torch.nn.Parameter(torch.tensor([2.0]))
-
-        def forward(self, x):
-            _add_without_grad(self.scale)
-            return x * self.scale if x.shape[0] > 1 else x * self.scale + 0
-
-    model, data = Writes(), torch.randn(3, 4)
-    with pytest.warns(OnnxExporterWarning, match="scale"):
-        proto = exported(model, data, dynamic_axes={"x": {0: "rows"}}, input_names=["x"])
-    assert model.scale.item() == 2.0
-    np.testing.assert_allclose(run(proto, data.numpy())[0], (data * 3).numpy(), rtol=1e-6)
-
-
 def _assign_data(p):
     p.data = p.data + 1.0
 
@@ -390,7 +371,30 @@ def _assign_rows(p):
         p[:1] = p[:1] + 1.0
 
 
-@pytest.mark.parametrize("write", [_add, _add_without_grad, _assign_data, _assign_rows], ids=lambda f: f.__name__)
+OVERWRITES = [_add, _add_without_grad, _assign_data, _assign_rows]
+
+
+@pytest.mark.parametrize("write", OVERWRITES, ids=lambda f: f.__name__)
+def test_runs_at_other_sizes_do_not_write_to_parameters(write):
+    """An `if` is looked at by runs that aren't recorded, too."""
+
+    class Writes(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = torch.nn.Parameter(torch.tensor([2.0]))
+
+        def forward(self, x):
+            write(self.scale)
+            return x * self.scale if x.shape[0] > 1 else x * self.scale + 0
+
+    model, data = Writes(), torch.randn(3, 4)
+    with pytest.warns(OnnxExporterWarning, match="scale"):
+        proto = exported(model, data, dynamic_axes={"x": {0: "rows"}}, input_names=["x"])
+    assert model.scale.item() == 2.0
+    np.testing.assert_allclose(run(proto, data.numpy())[0], (data * 3).numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("write", OVERWRITES, ids=lambda f: f.__name__)
 def test_parameters_come_back_as_they_were(write):
     class Writes(torch.nn.Module):
         def __init__(self):

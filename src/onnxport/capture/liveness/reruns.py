@@ -189,13 +189,14 @@ class Reruns:
     @contextlib.contextmanager
     def _unchanged(self) -> Iterator[None]:
         """Undo what a run changes, among it the contents of parameters, if it changes any."""
-        written = [(w.detach(), w.detach().clone()) for w in self._weights] if self.writes_parameters else []
+        written = [(w, w.data, w.detach().clone()) for w in self._weights] if self.writes_parameters else []
         try:
             with unchanged(self.model):
                 yield
         finally:
-            for weight, content in written:
-                weight.copy_(content)
+            for weight, data, content in written:
+                data.copy_(content)
+                weight.data = data  # `weight.data = ...` put another in its place
 
     def _at(self, leaves: list[torch.Tensor], sizes: Sizes, values: Other | None) -> list[torch.Tensor]:
         resized = self._resized(leaves, sizes)
