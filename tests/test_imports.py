@@ -40,6 +40,12 @@ ALLOWED = {
 }
 # Packages that whole parts must not know.
 UNKNOWN = {"program": {"onnx", "onnx_ir"}, "capture": {"onnx", "onnx_ir"}, "ops": {"onnx", "onnx_ir"}}
+# What the parts of the capture must not know of it: those below them, and the front ends.
+BELOW = {
+    "tracing": {"watch", "liveness", "trace", "torchscript", "exported_program"},
+    "watch": {"liveness", "trace", "torchscript", "exported_program"},
+    "liveness": {"torchscript", "exported_program"},
+}
 EVERYWHERE = ("torch.onnx", "onnxscript")
 PRIVATE = ("torch._C", "torch.jit._", "torch._jit")
 
@@ -84,6 +90,8 @@ def violations(source: str, path: Path) -> list[str]:
             allowed = ALLOWED.get(part)
             if allowed is not None and target != part and not any(f"{inner}.".startswith(f"{a}.") for a in allowed):
                 found.append(f"{path} imports {name}")
+            if part == target == "capture" and inner.split(".")[1] in BELOW.get(path.parts[1], ()):
+                found.append(f"{path} imports {name}")
         elif name.partition(".")[0] in UNKNOWN.get(part, ()):
             found.append(f"{path} imports {name}")
         if name.startswith(EVERYWHERE) or (name.startswith(PRIVATE) and part != "capture"):
@@ -112,6 +120,8 @@ def test_imports_run_one_way(path):
         ("_export.py", "torch.onnx.export"),
         ("_export.py", "from onnxscript import opset11"),
         ("compat/x.py", "from ..capture.trace import trace"),
+        ("capture/watch/x.py", "from ..liveness import report"),
+        ("capture/tracing/x.py", "from ..watch.kept import Kept"),
     ],
 )
 def test_the_test_of_imports_finds_what_is_wrong(path, source):
@@ -125,6 +135,7 @@ def test_the_test_of_imports_finds_what_is_wrong(path, source):
         ("ops/x.py", "from ..lower.builder import Builder"),
         ("lower/x.py", "if TYPE_CHECKING:\n    from ..ops import conv"),
         ("compat/x.py", "from ..capture import types"),
+        ("capture/liveness/x.py", "from ..watch.kept import Kept"),
     ],
 )
 def test_the_test_of_imports_allows_what_is_right(path, source):

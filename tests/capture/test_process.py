@@ -14,7 +14,8 @@ import pytest
 import torch
 
 import onnxport
-from onnxport.capture import changed_builtins, shared
+from onnxport.capture import shared
+from onnxport.capture.tracing import changed_builtins
 
 CHANGED = ("min", "max", "isinstance")
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import onnxport
-from onnxport.capture.messages import only_tells
+from onnxport.capture.watch.messages import only_tells
 from onnxport.errors import OnnxExporterWarning
 
 LOG = logging.getLogger(__name__)

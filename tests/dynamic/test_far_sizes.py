@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import onnxport
-from onnxport.capture.conditions import Conditions
+from onnxport.capture.watch.conditions import Conditions
 from onnxport.errors import OnnxExporterWarning
 
 

@@ -10,7 +10,7 @@ from torch import nn
 
 import onnxport
 from onnxport import _export
-from onnxport.capture.conditions import Conditions
+from onnxport.capture.watch.conditions import Conditions
 from onnxport.errors import OnnxExporterWarning, warn, withheld
 from onnxport.options import Options
 
@@ -122,7 +122,7 @@ def test_more_than_arithmetic_on_sizes_is_run(model):
 @pytest.mark.filterwarnings("ignore")
 def test_wrong_expressions_of_sizes_are_not_believed():
     conditions = _captured(Model(TENSORS["slice"], TAKEN["below"])).conditions
-    known = conditions._known()
+    known = conditions._learned.known()
     conditions.learn(lambda: dict.fromkeys(known, 3), {"b": 2, "n": 9})
     assert conditions._arithmetic() is None
     conditions.learn(dict, {"b": 2, "n": 9})

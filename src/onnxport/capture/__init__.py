@@ -11,9 +11,9 @@ import torch
 from ..axes import sizes
 from ..program import Program
 from .compiled import module_of, uncompiled
-from .composed import composed
-from .conditions import TAKES_SIZES
 from .trace import CompiledCall
+from .tracing.composed import composed
+from .watch.conditions import TAKES_SIZES
 
 if TYPE_CHECKING:
     from ..options import Options
@@ -127,7 +127,7 @@ def thaw(
 def warn_of_values(program: Program, known: Callable[[], Mapping[str, Any]]) -> None:
     """Warn of sizes that depend on values of the arguments, where Python took numbers out of them; see `thaw`."""
     from ..errors import warn
-    from .pitfalls import constant
+    from .watch.pitfalls import constant
 
     for place, what in program.conditions.of_values(known, set(sizes(program))).items():
         warn(constant(place, what, "a size that depends on values"))
@@ -136,8 +136,8 @@ def warn_of_values(program: Program, known: Callable[[], Mapping[str, Any]]) -> 
 def settle_readings(program: Program) -> None:
     """Warn of ints that were taken out of tensors and are constants; take what was kept of them out of the program."""
     from ..errors import warn
-    from .pitfalls import constant
-    from .readings import drop_unread
+    from .watch.pitfalls import constant
+    from .watch.readings import drop_unread
 
     if program.readings:
         drop_unread(program)

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from .flex_attention import MORE_THAN_ELEMENTWISE
+from .tracing.flex_attention import MORE_THAN_ELEMENTWISE
 
 
 def uncompiled(model: Any) -> Any:

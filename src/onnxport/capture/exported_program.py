@@ -25,9 +25,9 @@ from ..program.ir import Input, Weight
 from ..program.labels import Labels, inverse
 from ..program.schema import REQUIRED, Schema
 from ..program.schema import parse as parse_schema
-from .composed import is_composed, parts_of
-from .flex_attention import attention_recorded
 from .graph import location
+from .tracing.composed import is_composed, parts_of
+from .tracing.flex_attention import attention_recorded
 
 # Python's functions on numbers, and the operators that TorchScript has for them.
 _NUMBERS: dict[Any, str] = {

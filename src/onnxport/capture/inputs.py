@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch.utils import _pytree as pytree
 
-from .traced_sizes import is_size
+from .tracing.traced_sizes import is_size
 
 
 @dataclasses.dataclass(slots=True)

@@ -13,29 +13,31 @@ import torch
 from ..errors import LoweringError, warn
 from ..program import Block, Program, Value
 from ..program.ir import Conversion, Input, Weight
-from . import bools, enclosed
-from .asked import Asked
-from .caught import Caught
+from . import bools
 from .compiled import compiling_nothing, refused
-from .composed import composed_called
-from .conditions import Conditions
-from .constants import Constants, version_of
 from .containers import Contents
-from .encoders import padded_with_zeros
-from .flex_attention import attention_recorded
-from .function_outputs import outputs_in_order
 from .graph import GraphReader, tensor_constants
-from .hashes import Hashes, are_alike, noting_hashes
 from .inputs import Arguments, flatten, flatten_outputs
-from .kept import Kept, vmap_noticed
-from .modes import TracingMode
 from .parts import Parts
-from .pitfalls import Pitfalls, place_of_call
 from .scopes import Calls, noting
-from .sparse import held_dense, is_sparse
 from .torchscript import Attributes
-from .traced_sizes import number_functions, refuse_constructor, refuse_constructors
-from .tracer_flags import tracer_flags
+from .tracing import enclosed
+from .tracing.caught import Caught
+from .tracing.composed import composed_called
+from .tracing.constants import Constants, version_of
+from .tracing.encoders import padded_with_zeros
+from .tracing.flex_attention import attention_recorded
+from .tracing.function_outputs import outputs_in_order
+from .tracing.hashes import Hashes, are_alike, noting_hashes
+from .tracing.modes import TracingMode
+from .tracing.sparse import held_dense, is_sparse
+from .tracing.traced_sizes import number_functions, refuse_constructor, refuse_constructors
+from .tracing.tracer_flags import tracer_flags
+from .watch.asked import Asked
+from .watch.conditions import Conditions
+from .watch.kept import Kept, vmap_noticed
+from .watch.pitfalls import Pitfalls, place_of_call
+from .watch.taken import Taken
 from .weights import named_weights
 
 
@@ -164,6 +166,7 @@ class _Run:
     """
 
     graph: Any
+    conditions: Conditions
     inputs: list[torch.Tensor]  # the copies of the arguments that it worked on
 
     def __init__(self, call: _Call, hashes: Hashes, asked: Asked) -> None:
@@ -174,8 +177,8 @@ class _Run:
         self.strings: list[str] = []
         self.outputs: list[torch.Tensor] = []
         self.parts, self.calls = Parts(call.model), Calls(_named_modules(call.model))
-        self.pitfalls, self.conditions = Pitfalls(self._argument_check()), Conditions()
-        self.constants, self.kept = Constants(self.weights.values()), Kept(self.conditions)
+        self.pitfalls, self.taken = Pitfalls(self._argument_check()), Taken()
+        self.constants, self.kept = Constants(self.weights.values()), Kept(self.taken)
         self.caught = Caught(place_of_call)
         self.mode = TracingMode(self._watched(), self.constants.keep, self.caught.failed, asked.note)
         self._may_catch: list[str] = []
@@ -183,7 +186,7 @@ class _Run:
 
     def _watched(self) -> dict[Callable[..., Any], Callable[..., Any]]:
         """The functions that somebody looks at, and what is called instead of them."""
-        writers, taken = self.constants.watched(), self.conditions.watched()
+        writers, taken = self.constants.watched(), self.taken.watched()
         kept = self.kept.watched(writers[torch.Tensor.__setitem__])
         return {**writers, **kept, **taken, **self.pitfalls.watched(taken), **self.asked.instead()}
 
@@ -207,13 +210,13 @@ class _Run:
         """The run itself; the tracer may need several."""
         self.caught.begin()
         self.pitfalls.begin()
-        self.conditions.clear()
+        self.taken.clear()
         self.calls.clear()
         positional, keywords = self.arguments.rebuild(tensors[: len(self.leaves)])
         given = flatten_outputs(self.call.model(*positional, **keywords))
         self.output_names, self.strings, self.outputs = given.names, given.strings, given.leaves
         self.calls.finish()
-        return (*given.leaves, *self.pitfalls.readings.tensors(), *self.conditions.tensors())
+        return (*given.leaves, *self.pitfalls.readings.tensors(), *self.taken.tensors())
 
     def record(self) -> None:
         """Run it, a second time where the tracer can't take the first (see `bools` and `enclosed`)."""
@@ -278,7 +281,7 @@ class _Run:
         self.calls.close(self.graph)
         self._calls_scripts = self.parts.module is not None or any(self.graph.findAllNodes("prim::CallFunction"))
         torch._C._jit_pass_inline(self.graph)
-        self.conditions.settle(self.graph, list(self.graph.inputs())[self._of_arguments])
+        self.conditions = self.taken.settle(self.graph, list(self.graph.inputs())[self._of_arguments])
 
     def _note_conversions(self) -> None:
         """Keep where sizes may have become numbers, or decided something, without a function of torch being called."""
@@ -294,7 +297,7 @@ class _Run:
             *(Conversion(at, "an error, which the model catches", decides=True) for at in caught),
         ]
         self.pitfalls.conversions.update(dict.fromkeys(found))
-        self.conditions.incomplete |= bool(caught or self._may_catch) or asked.as_ints
+        self.taken.incomplete |= bool(caught or self._may_catch) or asked.as_ints
 
     def warn(self) -> None:
         """Tell of what the exported model does otherwise."""

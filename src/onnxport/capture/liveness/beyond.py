@@ -14,7 +14,7 @@ import torch
 
 from ...program import Location
 from ..graph import outputs_of
-from ..messages import refuses
+from ..watch.messages import refuses
 from .report import Frozen, listed
 from .trial_sizes import scanned
 from .trials import Trials

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...program import Block, Program, Value
-from ..readings import is_pure, operands, values
+from ..watch.readings import is_pure, operands, values
 
 
 def drop_dead(program: Program) -> None:

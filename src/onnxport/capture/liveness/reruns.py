@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 import torch
 
 from ...program import Labels, Program
-from ..caught import Failing
 from ..compiled import compiling_nothing
 from ..inputs import flatten, flatten_outputs
 from ..trace import Recording, copies, record, unchanged
+from ..tracing.caught import Failing
 from ..weights import named_weights
 from .values import Other
 

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 import torch
 
 from ...program import Program
-from ..caught import Failing
 from ..graph import INNER
+from ..tracing.caught import Failing
 from .comparison import same_text
 from .dead import drop_dead
 from .read_lists import ReadLists

@@ -12,7 +12,7 @@ import torch
 from ...program import Node, Program, Value
 from ...program.ir import Reading
 from ...program.schema import parse
-from ..readings import INTEGERS, operands
+from ..watch.readings import INTEGERS, operands
 from .expressions import Expression
 
 

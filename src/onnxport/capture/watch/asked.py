@@ -18,9 +18,9 @@ from typing import Any
 
 import torch
 
-from .graph import INNER
+from ..graph import INNER
+from ..tracing.untraced import untraced
 from .source_text import lines_of
-from .untraced import untraced
 
 _QUESTIONS = frozenset({"type", "__class__"})
 _MATCHES = dis.opmap.get("MATCH_CLASS")

@@ -15,7 +15,7 @@ from unittest import mock
 
 import torch
 
-from .shared import shared
+from ..shared import shared
 
 _TORCHS_OWN = ("aten", "prim", "prims")
 _key = torch._C.DispatchKey

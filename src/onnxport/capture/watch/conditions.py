@@ -1,38 +1,28 @@
-"""Numbers and bools that Python takes out of sizes while a model is traced: `if n > 4`, `assert h % 8 == 0`, `int(n)`.
+"""What decides a trace: numbers and bools that Python takes out of sizes: `if n > 4`, `assert h % 8 == 0`, `int(n)`.
 
-What they were taken from stays in the trace, beside the model's outputs, so that they can be computed for other sizes
-without the model: where all of them are what they are in the example, Python goes the same way, and the trace is the same.
+What they were taken from (see `taken`) stays in the graph, so that they can be computed for other sizes without the
+model: where all of them are what they are in the example, Python goes the same way, and the trace is the same.
 The sizes that they are computed from are expressions of the labels, as far as these are known; what is left of the graph is
 arithmetic then.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any
 
 import torch
 
-from ..dims import Dim, Size, evaluate, free_symbols
+from ...dims import Dim, Size, evaluate, free_symbols
+from ..graph import inputs_of, outputs_of
 from .dependence import Dependence, reads_content
-from .graph import inputs_of, outputs_of
-from .messages import only_tells
-from .pitfalls import PIECES, ROWS, place_of_call, place_unless_told, what_is_taken
-from .traced_sizes import exact, is_size
+from .pitfalls import PIECES, ROWS
 
 Function = Callable[..., Any]
-Number = int | float | bool
 
-# Functions that take one number out of a tensor.
-TAKES_NUMBERS: frozenset[Function] = frozenset(
-    {torch.Tensor.__bool__, torch.Tensor.__int__, torch.Tensor.__index__, torch.Tensor.__float__, torch.Tensor.item,
-     torch.Tensor.__len__, torch.Tensor.__format__, torch.Tensor.__repr__}
-)  # fmt: skip
-# Functions that take numbers which aren't kept.
-_TAKES_MORE = (torch.Tensor.tolist, torch.Tensor.numpy, torch.Tensor.__array__)
-# A model that takes so many is traced again instead.
-_MANY = 1000
 # What the graph takes out of the sizes of tensors.
 TAKES_SIZES = ("aten::size", "aten::numel")
 # What may give its argument, or a view of it.
@@ -47,93 +37,68 @@ _ELEMENTS = 1 << 23
 Sizes = Mapping[str, int]
 
 
-class Conditions:
-    """The numbers that one run takes, and what the graph of its trace computes them from."""
+@dataclasses.dataclass(frozen=True, slots=True)
+class Number:
+    """A number that Python took.
 
-    def __init__(self) -> None:
-        self.lost = False  # whether numbers were taken that can't be computed again
-        self.incomplete = False  # whether there are more than those that are kept
-        self.numbers: list[Number] = []
-        self._kinds: list[type | None] = []
-        self._places: list[tuple[str, str]] = []  # where each was taken, and as what
-        self._tensors: list[torch.Tensor] = []
-        self._graph: Any = None
-        self._arguments: set[str] = set()
-        self._values: list[Any] = []
+    Attributes:
+        content: what it is in the example.
+        kind: bool if no more matters of it.
+        place: the line that took it, empty if it only tells something.
+        what: as what it was taken.
+    """
+
+    content: int | float | bool
+    kind: type | None
+    place: str
+    what: str
+
+
+@dataclasses.dataclass(slots=True)
+class _Learned:
+    """Sizes as expressions of the labels, by the names of the values that they are in the trace; the example's sizes."""
+
+    known: Callable[[], Mapping[str, Any]] = dict
+    example: Sizes = dataclasses.field(default_factory=dict)
+
+
+class Conditions:
+    """The numbers that one run took, and what its graph computes them from.
+
+    Args:
+        arguments: the inputs of the graph that are arguments of the model.
+        numbers: each, and the value of the graph that it is.
+        lost: whether numbers were taken that can't be computed again.
+        incomplete: whether there are more than these.
+    """
+
+    def __init__(
+        self,
+        graph: Any,
+        arguments: Iterable[Any],
+        numbers: Iterable[tuple[Number, Any]],
+        *,
+        lost: bool = False,
+        incomplete: bool = False,
+    ) -> None:
+        self.lost, self.incomplete = lost, incomplete
+        self._graph, self._arguments = graph, {value.debugName() for value in arguments}
+        self._numbers = list(numbers)
         self._function: Function | None = None
         self._of_sizes: Callable[[Sizes], Any] | None = None
-        self._known: Callable[[], Mapping[str, Any]] = dict
-        self._example: Sizes = {}
+        self._learned = _Learned()
         self._operations = 0
         self._elements = 0  # of the tensors that are made of sizes on the way, in the trace
-        self._parts: dict[type, Conditions] = {}  # by what the numbers in them are
-        self._known_of_parts: tuple[Callable[[], Mapping[str, Any]], Sizes] = dict, {}
+        self._learned_of_parts = self._learned
 
-    def watched(self) -> dict[Function, Function]:
-        """The functions that take numbers, and what calls them and keeps the tensor."""
-        more = {function: self._watch_more(function) for function in _TAKES_MORE}
-        return {**more, **{function: self._watch(function) for function in TAKES_NUMBERS}}
+    @property
+    def numbers(self) -> list[int | float | bool]:
+        """What they are in the example."""
+        return [number.content for number, _ in self._numbers]
 
-    def _watch_more(self, function: Function) -> Function:
-        def watch(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-            self.incomplete = True
-            return function(tensor, *args, **kwargs)
-
-        return watch
-
-    def _watch(self, function: Function) -> Function:
-        def watch(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-            of_axis = function is torch.Tensor.__len__
-            if torch._C._get_tracing_state() and (tensor.dim() or not of_axis):  # else it raises
-                tensor = exact(tensor)
-                number: Any = tensor.size(0) if of_axis else tensor
-                if function is torch.Tensor.__int__ and number.is_floating_point():
-                    number = number.to(torch.int64)  # rounded as Python rounds it
-                decides = function is torch.Tensor.__bool__
-                tells = only_tells(place_of_call())
-                if decides or not tells:
-                    place = "" if tells else place_unless_told()
-                    self.take(number, bool if decides else None, place, what_is_taken(function))
-                if function is torch.Tensor.__repr__ and is_size(tensor):
-                    return repr(_content(tensor, None))
-            return function(tensor, *args, **kwargs)
-
-        return watch
-
-    def take(self, number: Any, kind: type | None = None, place: str = "", what: str = "") -> None:
-        """Keep a tensor of one element, as it is now; what matters of it is what it is as a bool, or the number."""
-        if len(self.numbers) == _MANY or number.numel() != 1:
-            self.lost = True
-            return
-        self._tensors.append(number)
-        self._kinds.append(kind)
-        self._places.append((place, what))
-        self.numbers.append(_content(number, kind))
-
-    def clear(self) -> None:
-        self.lost = self.incomplete = False
-        self.numbers.clear()
-        self._kinds.clear()
-        self._places.clear()
-        self._tensors.clear()
-
-    def tensors(self) -> list[torch.Tensor]:
-        """What the trace has to return, if nothing was written to since then."""
-        if self.lost or list(map(_content, self._tensors, self._kinds)) != self.numbers:
-            self.lost = True
-            return []
-        return self._tensors
-
-    def settle(self, graph: Any, arguments: Iterable[Any]) -> None:
-        """Take what they are computed from out of the returns of the graph."""
-        self._arguments = {value.debugName() for value in arguments}
-        count = 0 if self.lost else len(self._tensors)
-        self._tensors.clear()
-        if count:
-            packed = _packed(graph)
-            self._graph = graph
-            self._values = [packed.inputsAt(i) for i in range(packed.inputsSize() - count, packed.inputsSize())]
-            _cut(packed, packed.inputsSize() - count, packed.inputsSize())
+    @property
+    def _values(self) -> list[Any]:
+        return [value for _, value in self._numbers]
 
     def of_values(self, known: Callable[[], Mapping[str, Any]], labels: Set[str]) -> dict[str, str]:
         """Where numbers were taken that hang on the content of arguments, and as what: `len(x[x > 0])`.
@@ -141,14 +106,13 @@ class Conditions:
         Args:
             known: gives sizes as expressions of labels, by the names of the values that they are in the trace.
         """
-        dependence = Dependence(lambda value: value.debugName() in self._arguments)
-        doubtful = [
-            (value, place)
-            for value, place in zip(self._values, self._places)
-            if place[0] and dependence.may_be_of(value)
-        ]
+        dependence = self._dependence()
+        doubtful = [(n, value) for n, value in self._numbers if n.place and dependence.may_be_of(value)]
         sizes = known() if doubtful else {}
-        return dict(place for value, place in doubtful if dependence.is_of(value, sizes, labels))
+        return {n.place: n.what for n, value in doubtful if dependence.is_of(value, sizes, labels)}
+
+    def _dependence(self) -> Dependence:
+        return Dependence(lambda value: value.debugName() in self._arguments)
 
     def learn(self, known: Callable[[], Mapping[str, Any]], example: Sizes, *, for_all: bool = True) -> None:
         """Take sizes as expressions of the labels, by the names of the values that they are in the trace.
@@ -158,13 +122,13 @@ class Conditions:
             example: the sizes of the labels in the trace.
             for_all: whether they are used for all numbers, or for `decided` and `counted` alone.
         """
-        self._known_of_parts = known, example
+        self._learned_of_parts = _Learned(known, example)
         if for_all:
-            self._known, self._example = known, example
+            self._learned = self._learned_of_parts
 
     def forget(self) -> None:
         """The program isn't what the sizes were learned of any more."""
-        self._known, self._example = dict, {}
+        self._learned = _Learned()
 
     def hold(self, sizes: Sizes, on_tensors: Callable[[Function], Any]) -> bool | None:
         """Whether the numbers are the same at other sizes; None if one that is no bool isn't.
@@ -175,12 +139,12 @@ class Conditions:
         differ = [mine for mine, other in zip(self.numbers, self._at(sizes, on_tensors)) if mine != other]
         return None if any(not isinstance(number, bool) for number in differ) else not differ
 
-    @property
+    @functools.cached_property
     def decided(self) -> Conditions:
         """The bools among the numbers that hang on sizes alone."""
         return self._of_kind(bool)
 
-    @property
+    @functools.cached_property
     def counted(self) -> Conditions:
         """The ints among them."""
         return self._of_kind(int)
@@ -191,30 +155,20 @@ class Conditions:
         self._prepare()
         if not self._elements:
             return [self]
-        light = [not _is_made(value) for value in self._values]
-        return [self, self._those(light)] if any(light) else [self]
+        light = self._those((number, value) for number, value in self._numbers if not _is_made(value))
+        return [self, light] if light._numbers else [self]
 
     def _of_kind(self, kind: type) -> Conditions:
-        if kind not in self._parts:
-            dependence = Dependence(lambda value: value.debugName() in self._arguments)
-            self._parts[kind] = self._those(
-                number.__class__ is kind and not reads_content(value) and not dependence.may_be_of(value)
-                for number, value in zip(self.numbers, self._values)
-            )
-        return self._parts[kind]
+        dependence = self._dependence()
+        return self._those(
+            (number, value)
+            for number, value in self._numbers
+            if number.content.__class__ is kind and not reads_content(value) and not dependence.may_be_of(value)
+        )
 
-    def _those(self, chosen: Iterable[bool]) -> Conditions:
-        part = Conditions()
-        part._graph = self._graph
-        part.learn(*self._known_of_parts)
-        for is_chosen, number, as_bool, place, value in zip(
-            chosen, self.numbers, self._kinds, self._places, self._values
-        ):
-            if is_chosen:
-                part.numbers.append(number)
-                part._kinds.append(as_bool)
-                part._places.append(place)
-                part._values.append(value)
+    def _those(self, numbers: Iterable[tuple[Number, Any]]) -> Conditions:
+        part = Conditions(self._graph, (), numbers)
+        part._learned = part._learned_of_parts = self._learned_of_parts
         return part
 
     @property
@@ -226,19 +180,19 @@ class Conditions:
     @property
     def counts_rows(self) -> bool:
         """Whether there are numbers of rows that Python went through, and may have left some of."""
-        return any(what == ROWS for _, what in self._places)
+        return any(number.what == ROWS for number, _ in self._numbers)
 
     @property
     def counts_pieces(self) -> list[bool]:
         """Which of the numbers are of pieces that a tensor is cut to: where there are fewer, cutting it fails."""
-        return [what == PIECES for _, what in self._places]
+        return [number.what == PIECES for number, _ in self._numbers]
 
     @property
     def places(self) -> list[str]:
         """The lines of the numbers."""
-        return [place for place, _ in self._places]
+        return [number.place for number, _ in self._numbers]
 
-    def at(self, sizes: Sizes, on_tensors: Callable[[Function], Any]) -> tuple[Number, ...]:
+    def at(self, sizes: Sizes, on_tensors: Callable[[Function], Any]) -> tuple[int | float | bool, ...]:
         """The numbers at other sizes; raises where large tensors would be made for that (`torch.full((n, n), ...)`)."""
         self._prepare()
         if self._elements * self._growth(sizes) > _ELEMENTS:
@@ -247,9 +201,9 @@ class Conditions:
 
     def _growth(self, sizes: Sizes) -> float:
         """How many times larger tensors are at other sizes at most: each size may be that of two axes."""
-        return math.prod(max(sizes[label] / max(size, 1), 1) ** 2 for label, size in self._example.items())
+        return math.prod(max(sizes[label] / max(size, 1), 1) ** 2 for label, size in self._learned.example.items())
 
-    def _at(self, sizes: Sizes, on_tensors: Callable[[Function], Any]) -> list[Number]:
+    def _at(self, sizes: Sizes, on_tensors: Callable[[Function], Any]) -> list[int | float | bool]:
         self._prepare()
         if self._of_sizes is not None:
             return self._contents(self._of_sizes(sizes))
@@ -264,18 +218,18 @@ class Conditions:
             if self._of_sizes is None:
                 self._function = self._compile()
 
-    def _contents(self, tensors: Iterable[torch.Tensor]) -> list[Number]:
-        return list(map(_content, tensors, self._kinds))
+    def _contents(self, tensors: Iterable[torch.Tensor]) -> list[int | float | bool]:
+        return [content(tensor, number.kind) for tensor, (number, _) in zip(tensors, self._numbers)]
 
     def _compile(self) -> Function:
         """The part of the graph that computes the numbers."""
-        packed = _packed(self._graph)
+        packed = packed_outputs(self._graph)
         count = packed.inputsSize()
         for value in self._values:
             packed.addInput(value)
         part = self._graph.copy()
-        _cut(packed, count, count + len(self._values))
-        _cut(_packed(part), 0, count)
+        cut(packed, count, count + len(self._values))
+        cut(packed_outputs(part), 0, count)
         torch._C._jit_pass_dce(part)
         self._operations = sum(1 for _ in part.nodes())
         self._elements = _elements(part)
@@ -283,7 +237,7 @@ class Conditions:
 
     def _arithmetic(self) -> Callable[[Sizes], Any] | None:
         """What computes the numbers from sizes of the labels; None if there is more to it than arithmetic on sizes."""
-        known = self._known()
+        known = self._learned.known()
         part: Any = torch._C.Graph()
         made: dict[Any, Any] = {}  # value of the part by that of the graph
         inputs: dict[Size, Any] = {}
@@ -318,11 +272,13 @@ class Conditions:
         def computed(sizes: Sizes) -> Any:
             return function(*(evaluate(size, sizes) for size in inputs))
 
-        return computed if self._contents(computed(self._example)) == self.numbers else None
+        return computed if self._contents(computed(self._learned.example)) == self.numbers else None
 
     def _is_right(self, size: Size, node: Any) -> bool:
         """Whether an expression is of labels alone, and what a node that takes the size took in the trace."""
-        return free_symbols(size) <= self._example.keys() and evaluate(size, self._example) == _taken(node)
+        return free_symbols(size) <= self._learned.example.keys() and evaluate(size, self._learned.example) == _taken(
+            node
+        )
 
 
 def _elements(part: Any) -> int:
@@ -368,18 +324,20 @@ def _taken(node: Any) -> int | None:
     return int(sizes[node.inputsAt(1).toIValue()] if node.inputsSize() > 1 else math.prod(sizes))
 
 
-def _content(number: torch.Tensor, kind: type | None) -> Number:
+def content(number: torch.Tensor, kind: type | None) -> int | float | bool:
+    """What a tensor of one element holds."""
     with torch._C.DisableTorchFunction():
-        content = number.item()
-    return bool(content) if kind is bool else content
+        item = number.item()
+    return bool(item) if kind is bool else item
 
 
-def _packed(graph: Any) -> Any:
+def packed_outputs(graph: Any) -> Any:
     """The node that packs what a traced function returns into a tuple."""
     return next(graph.outputs()).node()
 
 
-def _cut(packed: Any, first: int, end: int) -> None:
+def cut(packed: Any, first: int, end: int) -> None:
+    """Take some of what a graph returns out of it."""
     for i in reversed(range(first, end)):
         packed.removeInput(i)
     packed.output().setType(torch._C.TupleType([packed.inputsAt(i).type() for i in range(packed.inputsSize())]))

@@ -19,11 +19,11 @@ import torch
 import torch._functorch.vmap as functorch
 import torch.nn.functional as F
 
-from ..program import Program, Value
-from .conditions import TAKES_NUMBERS, Conditions
-from .modes import TracingMode, has_tensors, instead, is_basic, stacks
+from ...program import Program, Value
+from ..shared import shared
+from ..tracing.modes import TracingMode, has_tensors, instead, is_basic, stacks
 from .pitfalls import place_unless_told, what_is_taken
-from .shared import shared
+from .taken import TAKES_NUMBERS, Taken
 
 Function = Callable[..., Any]
 
@@ -140,15 +140,15 @@ class Kept:
     """What a trace does, as far as it may lose a size.
 
     Args:
-        conditions: is told of sizes that the tracer reads, or that numbers of results hang on.
+        taken: is told of sizes that the tracer reads, or that numbers of results hang on.
 
     Attributes:
         doubtful: whether a function was called in a way that may lose one.
     """
 
-    def __init__(self, conditions: Conditions) -> None:
+    def __init__(self, taken: Taken) -> None:
         self.doubtful = False
-        self._conditions = conditions
+        self._taken = taken
 
     def watched(self, set_item: Function) -> dict[Function, Function]:
         """The functions whose arguments matter, and what looks at them before it calls them, or `set_item`."""
@@ -208,7 +208,7 @@ class Kept:
                 size, step = args[0].size(axis), given[0]
                 if "chunk" in function.__name__:
                     step = ((size + step - 1) // step).clamp(min=1)
-                self._conditions.take((size + step - 1) // step, None, place_unless_told(), what_is_taken(function))
+                self._taken.take((size + step - 1) // step, None, place_unless_told(), what_is_taken(function))
             return call(*args, **kwargs)
 
         return watch
@@ -221,7 +221,7 @@ class Kept:
             given = [*args[1:2], *(value for name, value in kwargs.items() if name not in ("dim", "input"))]
             for count in given:
                 if isinstance(count, torch.Tensor) and not count.dim() and torch._C._get_tracing_state():
-                    self._conditions.take(count)
+                    self._taken.take(count)
                 elif isinstance(count, torch.Tensor):
                     self.doubtful = True
             return call(*args, **kwargs)
@@ -241,7 +241,7 @@ class Kept:
                 if read.dim() or not torch._C._get_tracing_state():
                     self.doubtful = True
                 else:
-                    self._conditions.take(read)
+                    self._taken.take(read)
             return call(*args, **kwargs)
 
         return watch

@@ -17,7 +17,7 @@ from unittest import mock
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .shared import shared
+from ..shared import shared
 
 # A text of an error of `compiled.refused`.
 MORE_THAN_ELEMENTWISE = "a function given to flex_attention does more than elementwise operators and lookups"

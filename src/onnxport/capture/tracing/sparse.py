@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..errors import LoweringError
+from ...errors import LoweringError
 
 
 @contextlib.contextmanager

@@ -14,9 +14,9 @@ from typing import Any
 
 import torch
 
-from ..program import Program, Value
-from ..program.ir import Reading
-from .graph import inputs_of
+from ...program import Program, Value
+from ...program.ir import Reading
+from ..graph import inputs_of
 
 # So many elements of a list, lists, and ints of one source line are followed.
 _ELEMENTS, _LISTS, _INTS = 4096, 256, 64

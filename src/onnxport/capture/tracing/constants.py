@@ -17,7 +17,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from ..errors import warn
+from ...errors import warn
 from .modes import instead
 
 Function = Callable[..., Any]

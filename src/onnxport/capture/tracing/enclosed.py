@@ -16,9 +16,9 @@ from unittest import mock
 
 import torch
 
-from ..errors import LoweringError
-from ..program.ir import Conversion
-from .shared import shared
+from ...errors import LoweringError
+from ...program.ir import Conversion
+from ..shared import shared
 
 Run = Callable[..., tuple[torch.Tensor, ...]]
 

@@ -15,8 +15,8 @@ from unittest import mock
 
 import torch
 
+from ..shared import shared
 from .constants import version_of
-from .shared import shared
 
 
 @shared

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import torch
 
-from .shared import shared
+from ..shared import shared
 from .traced_sizes import is_size
 
 

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
-from ..errors import LoweringError
+from ...errors import LoweringError
 from . import hidden_views, index_parts, sparse
 from .traced_sizes import arithmetic_watched, exact, is_number, is_size
 

@@ -17,10 +17,10 @@ from unittest import mock
 
 import torch
 
-from ..errors import LoweringError
+from ...errors import LoweringError
+from ..graph import INNER, LAYERS, inputs_of, location
+from ..shared import shared
 from . import changed_builtins
-from .graph import INNER, LAYERS, inputs_of, location
-from .shared import shared
 
 Function: TypeAlias = Callable[..., Any]
 

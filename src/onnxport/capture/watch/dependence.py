@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from ..dims import Dim, free_symbols
-from .graph import inputs_of
+from ...dims import Dim, free_symbols
+from ..graph import inputs_of
 
 # Operators of whose results values say how many elements they have.
 _BY_VALUE = frozenset(

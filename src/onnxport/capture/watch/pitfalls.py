@@ -15,14 +15,14 @@ import torch
 import torch.distributions.distribution
 import torch.nn.functional as F
 
-from ..errors import warn
-from ..program.ir import Conversion
-from .constants import version_of
+from ...errors import warn
+from ...program.ir import Conversion
+from ..graph import INNER, LAYERS, inputs_of
+from ..tracing.constants import version_of
+from ..tracing.untraced import untraced
 from .dependence import Dependence, follows_sizes
-from .graph import INNER, LAYERS, inputs_of
 from .messages import decides_nothing_else, only_tells
 from .readings import TAKES_LISTS, Readings
-from .untraced import untraced
 
 _TAKES: dict[Callable[..., Any], str] = {
     torch.Tensor.item: "a Python number",

@@ -11,7 +11,7 @@ import sys
 import types
 from collections.abc import Iterator
 
-from .shared import shared
+from ..shared import shared
 
 
 class _Globals:

@@ -13,7 +13,7 @@ from unittest import mock
 import torch
 from torch import Tensor, nn
 
-from .shared import shared
+from ..shared import shared
 
 _forward = nn.TransformerEncoder.forward
 
