@@ -43,6 +43,8 @@ WRONG = {
     "place_in_shape": lambda m, x, n: x * list(x.shape).index(8),
     "table_too_short": regrown,
     "bucket": lambda m, x, n: x * (1.0 if n < 13 else 2.0),
+    "sizes_in_a_set": lambda m, x, n: x * len(set(x.shape)),
+    "pieces_by_a_size": lambda m, x, n: torch.cat([part[:, :2].cumsum(1) for part in x.chunk(n // 2, 1)], 1),
     "third": lambda m, x, n: x * (2.0 if n % 3 == 1 else 1.0),
 }
 RIGHT = {

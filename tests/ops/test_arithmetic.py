@@ -44,6 +44,15 @@ QUOTIENTS = [
     case("unsigned", lambda a, b: (a // b, a % b, torch.fmod(a, b)), u8(6), u8(6, low=1)),
     case("int_large", lambda a: (a // 3, a % 1000), torch.tensor([2**62 + 1, -(2**62) - 1])),
     case("int32", lambda a, b: (a // b, a % b), i32(6), i32(6, low=1)),
+    *[
+        case(
+            f"least_{dtype}",
+            lambda a, b: (a // b, a % b, a // 12),
+            torch.tensor([torch.iinfo(dtype).min] * 3, dtype=dtype),
+            torch.tensor([3, 7, -7], dtype=dtype),
+        )
+        for dtype in (torch.int8, torch.int16, torch.int32)
+    ],
     case(
         "floats",
         lambda a, b: (a // b, a % b, torch.fmod(a, b), torch.div(a, b, rounding_mode="trunc")),

@@ -180,6 +180,7 @@ class _Run:
         self.pitfalls, self.taken = Pitfalls(self._argument_check()), Taken()
         self.constants, self.kept = Constants(self.weights.values()), Kept(self.taken)
         self.caught = Caught(place_of_call)
+        hashes.compared = self.taken.compare
         self.mode = TracingMode(self._watched(), self.constants.keep, self.caught.failed, asked.note)
         self._may_catch: list[str] = []
         self._calls_scripts = False
@@ -211,6 +212,7 @@ class _Run:
         self.caught.begin()
         self.pitfalls.begin()
         self.taken.clear()
+        self.hashes.begin()
         self.calls.clear()
         positional, keywords = self.arguments.rebuild(tensors[: len(self.leaves)])
         given = flatten_outputs(self.call.model(*positional, **keywords))

@@ -3,7 +3,8 @@
 A traced size is a tensor, and tensors are hashed by identity: `{8: 2.0}.get(x.shape[-1])` finds nothing, where eager Python,
 whose sizes are ints, finds 2.0. For what a model keeps by size (`self.tables[n]`) that is as good: it is made again, and
 recorded. So a run that hashes sizes is compared with eager Python. If it gives something else, it is recorded again with
-sizes hashed as the ints that they are; those are constants of the trace then, which `liveness` looks after.
+sizes hashed as the ints that they are; those are constants of the trace then, which `liveness` looks after. Whether sizes that
+are hashed in one line are equal, as `len(set(x.shape))` asks, decides a run like an `if`.
 """
 
 from __future__ import annotations
@@ -17,13 +18,36 @@ import torch
 from ..shared import shared
 from .traced_sizes import is_size
 
+# So many different sizes of a line are compared.
+_SIZES = 8
+
 
 class Hashes:
-    """Whether one recording hashed sizes, and where."""
+    """Whether one recording hashed sizes, and where.
+
+    Attributes:
+        compared: is told of two sizes that differ in the example, and of the line that hashes them.
+    """
 
     def __init__(self, *, by_value: bool) -> None:
         self.by_value = by_value
         self.places: dict[str, None] = {}
+        self.compared: Callable[[torch.Tensor, torch.Tensor, str], None] = lambda *_: None
+        self._sizes: dict[str, dict[int, torch.Tensor]] = {}
+
+    def begin(self) -> None:
+        """A run begins: sizes of an earlier one mean nothing any more."""
+        self._sizes.clear()
+
+    def note(self, size: torch.Tensor, number: int, place: str) -> None:
+        """A line hashes a size, which is this number in the example."""
+        self.places[place] = None
+        others = self._sizes.setdefault(place, {})
+        if self.by_value or number in others or len(others) == _SIZES:
+            return  # a dict compares ints by itself
+        for other in others.values():
+            self.compared(size, other, place)
+        others[number] = size
 
 
 class _Thread(threading.local):
@@ -55,11 +79,10 @@ def _changed_hash() -> Iterator[None]:
         hashes = _thread.hashes
         if hashes is None or self.dim() or not is_size(self):
             return plain(self)
-        hashes.places[_thread.place()] = None
-        if not hashes.by_value:
-            return plain(self)
         with torch._C.DisableTorchFunction():
-            return hash(int(self))
+            number = int(self)
+        hashes.note(self, number, _thread.place())
+        return hash(number) if hashes.by_value else plain(self)
 
     torch.Tensor.__hash__ = hash_of  # type: ignore[method-assign]
     try:

@@ -197,18 +197,22 @@ class Kept:
         def watch(*args: Any, **kwargs: Any) -> Any:
             axis = kwargs.get("dim", args[position] if len(args) > position else 0)
             given = [kwargs[name] for name in _COUNTS if name in kwargs] or args[1:position] or [1]
+            step, what = given[0], what_is_taken(function)
+            is_size = isinstance(step, torch.Tensor) and not step.dim() and not step.is_floating_point()
+            if is_size:  # there may be more pieces, all of which Python may go through, of a larger axis
+                self.doubtful, what = True, what_is_taken(torch.unbind)
             if (
                 not args
                 or axis.__class__ is not int
-                or isinstance(given[0], torch.Tensor)
+                or (isinstance(step, torch.Tensor) and not is_size)
                 or not kwargs.keys() <= _OF_PIECES
             ):
                 self.doubtful = True
-            elif torch._C._get_tracing_state() and args[0].dim() and not isinstance(given[0], (list, tuple)):
-                size, step = args[0].size(axis), given[0]
+            elif torch._C._get_tracing_state() and args[0].dim() and not isinstance(step, (list, tuple)):
+                size = args[0].size(axis)
                 if "chunk" in function.__name__:
                     step = ((size + step - 1) // step).clamp(min=1)
-                self._taken.take((size + step - 1) // step, None, place_unless_told(), what_is_taken(function))
+                self._taken.take((size + step - 1) // step, None, place_unless_told(), what)
             return call(*args, **kwargs)
 
         return watch

@@ -80,6 +80,10 @@ class Taken:
         self._tensors.append(tensor)
         self._numbers.append(Number(content(tensor, kind), kind, place, what))
 
+    def compare(self, a: torch.Tensor, b: torch.Tensor, place: str) -> None:
+        """Keep whether two sizes are equal."""
+        self.take(a == b, bool, place, what_is_taken(torch.Tensor.__bool__))
+
     def clear(self) -> None:
         self.lost = self.incomplete = False
         self._numbers.clear()

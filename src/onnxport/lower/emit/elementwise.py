@@ -13,6 +13,8 @@ from ...dtypes import is_integer
 from ..values import Tensor
 from .base import Input, Words
 
+_WIDER = {torch.int8: torch.int32, torch.int16: torch.int32, torch.int32: torch.int64}
+
 
 class ElementwiseWords(Words):
     """Arithmetic, comparison, logic, casts."""
@@ -183,7 +185,10 @@ class ElementwiseWords(Words):
             return quotient, (self.op("Mod", a, b) if self.opset >= 10 else self.sub(a, self.mul(quotient, b)))
         if self.opset >= 10:
             remainder = self.op("Mod", a, b)  # takes the divisor's sign, as Python's
-            return self.div(self.sub(a, remainder), b), remainder
+            # a - remainder is less than a, which may be the least number of its type
+            wide = _WIDER.get(a.dtype, a.dtype)
+            whole, divisor = self.sub(self.cast(a, wide), self.cast(remainder, wide)), self.cast(b, wide)
+            return self.cast(self.div(whole, divisor), a.dtype), remainder
         quotient = self.div(a, b)
         rest = self.sub(a, self.mul(quotient, b))
         wrong = self.and_(self.not_(self.equal(rest, 0)), self.op("Xor", self.less(rest, 0), self.less(b, 0)))
