@@ -3,6 +3,7 @@
 import inspect
 import warnings
 
+import numpy as np
 import pytest
 import torch
 
@@ -21,6 +22,28 @@ def constant(x):
     memory = y.numpy()  # written
     memory[1] = 5
     return x + y
+
+
+def written_between(x):
+    memory = np.zeros(4, dtype=np.float32)
+    y = torch.from_numpy(memory)  # made
+    x = x + y
+    memory[:] = 5
+    return x * y
+
+
+def written_as_array(x):
+    memory = np.full(4, np.nan, dtype=np.float32)
+    y = torch.as_tensor(memory)  # made
+    x = torch.where(y.isnan(), x, y)
+    memory[1] = 5
+    return x
+
+
+def written_before(x):
+    memory = np.full(4, np.nan, dtype=np.float32)
+    memory[:2] = 5
+    return torch.where(torch.from_numpy(memory).isnan(), x, torch.as_tensor(memory))
 
 
 def read_only(x):
@@ -43,6 +66,20 @@ def test_told(function):
     lines, first = inspect.getsourcelines(function)
     line = next(first + n for n, line in enumerate(lines) if "# written" in line)
     assert any(f"{__file__}:{line} gives the memory of a tensor away" in text for text in said(function)[1])
+
+
+@pytest.mark.parametrize("function", [written_between, written_as_array], ids=lambda f: f.__name__)
+def test_writes_to_arrays_that_tensors_are_made_of_are_told(function):
+    lines, first = inspect.getsourcelines(function)
+    line = next(first + n for n, line in enumerate(lines) if "# made" in line)
+    assert any(f"{__file__}:{line} makes a tensor of memory" in text for text in said(function)[1])
+
+
+def test_arrays_that_were_written_to_before_are_no_matter():
+    result, texts = said(written_before)
+    x = torch.randn(6, 4)
+    torch.testing.assert_close(result(x), written_before(x))
+    assert not texts
 
 
 def test_reading_is_no_matter():

@@ -35,8 +35,10 @@ from .tracing.traced_sizes import number_functions, refuse_constructor, refuse_c
 from .tracing.tracer_flags import tracer_flags
 from .watch.asked import Asked
 from .watch.conditions import Conditions
+from .watch.default_types import default_types_kept
 from .watch.kept import Kept, vmap_noticed
 from .watch.pitfalls import Pitfalls, place_of_call
+from .watch.shared_memory import SharedMemory, from_numpy_noticed
 from .watch.taken import Taken
 from .weights import named_weights
 
@@ -145,7 +147,9 @@ def _recorded(call: _Call, hashes: Hashes, asked: Asked) -> _Run:
         noting(run.calls),
         _quiet(),
         number_functions(),
+        default_types_kept(),
         vmap_noticed(),
+        from_numpy_noticed(),
         composed_called(),
         padded_with_zeros(),
         noting_hashes(hashes, place_of_call),
@@ -179,6 +183,7 @@ class _Run:
         self.parts, self.calls = Parts(call.model), Calls(_named_modules(call.model))
         self.pitfalls, self.taken = Pitfalls(self._argument_check()), Taken()
         self.constants, self.kept = Constants(self.weights.values()), Kept(self.taken)
+        self.memory = SharedMemory()
         self.caught = Caught(place_of_call)
         hashes.compared = self.taken.compare
         self.mode = TracingMode(self._watched(), self.constants.keep, self.caught.failed, asked.note)
@@ -189,6 +194,7 @@ class _Run:
         """The functions that somebody looks at, and what is called instead of them."""
         writers, taken = self.constants.watched(), self.taken.watched()
         kept = self.kept.watched(writers[torch.Tensor.__setitem__])
+        kept.update(self.memory.watched(kept))
         return {**writers, **kept, **taken, **self.pitfalls.watched(taken), **self.asked.instead()}
 
     def _argument_check(self) -> Callable[[Any], bool]:
@@ -211,6 +217,7 @@ class _Run:
         """The run itself; the tracer may need several."""
         self.caught.begin()
         self.pitfalls.begin()
+        self.memory.begin()
         self.taken.clear()
         self.hashes.begin()
         self.calls.clear()
@@ -304,6 +311,7 @@ class _Run:
     def warn(self) -> None:
         """Tell of what the exported model does otherwise."""
         self.pitfalls.warn()
+        self.memory.warn()
         self.constants.warn(_named_modules(self.call.model))
         for text in self.strings:
             warn(f"the model returns the string {text!r}, which is not among the outputs of the exported model")

@@ -115,7 +115,7 @@ _LISTS_RECORDED = frozenset({F.interpolate, F.pad, torch.roll, torch.Tensor.roll
 
 
 _OTHERS = (
-    torch._C._set_grad_enabled, torch.device, torch.tensor, torch.as_tensor, torch.promote_types, torch.result_type,
+    torch._C._set_grad_enabled, torch.device, torch.tensor, torch.as_tensor, torch.from_numpy, torch.promote_types, torch.result_type,
     torch.linalg.norm, torch.linalg.vector_norm, torch.linalg.solve, torch.linalg.solve_triangular,
     torch.fft.fft, torch.fft.ifft, torch.fft.rfft, torch.fft.irfft, torch.fft.fft2, torch.fft.rfft2, torch.fft.irfft2,
     torch.Tensor.__setitem__,

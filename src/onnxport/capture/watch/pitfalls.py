@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy
 import torch
 import torch.distributions.distribution
 import torch.nn.functional as F
@@ -47,6 +48,8 @@ _NOT_OF_VALUES = (torch.Tensor.__len__, torch.Tensor.is_contiguous, torch.Tensor
 _TAKES_ONE = (torch.Tensor.item, torch.Tensor.__int__, torch.Tensor.__float__, torch.Tensor.__bool__)
 _EXPOSES = (torch.Tensor.numpy, torch.Tensor.__array__, torch.Tensor.untyped_storage, torch.Tensor.__dlpack__)
 ROWS, PIECES = "a number of rows", "a number of pieces"
+# Whose lines are none of the user's.
+_NOT_THE_USERS = (*INNER, os.path.dirname(numpy.__file__) + os.sep)
 # These look at values to check their arguments.
 _CHECKING = (LAYERS, F.__file__, torch.distributions.distribution.__file__)
 
@@ -177,6 +180,6 @@ def place_unless_told() -> str:
 
 def _frame_of_call() -> Any:
     frame: Any = sys._getframe(3)
-    while frame.f_back is not None and (frame.f_code.co_filename + os.sep).startswith(INNER):
+    while frame.f_back is not None and (frame.f_code.co_filename + os.sep).startswith(_NOT_THE_USERS):
         frame = frame.f_back
     return frame
