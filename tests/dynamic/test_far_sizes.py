@@ -1,5 +1,6 @@
 """An `if` that goes another way only at sizes far above the example's: tried there, or warned of at its line."""
 
+import contextlib
 import inspect
 import itertools
 import warnings
@@ -86,6 +87,47 @@ class Cached(nn.Module):
         return x * self.table[: x.shape[0], None]
 
 
+def caught(x):
+    try:
+        assert x.shape[0] <= 1500  # decides
+        return x * 2
+    except AssertionError:
+        return x * 3
+
+
+def refuse(x):
+    if x.shape[0] > 1500:  # decides
+        raise ValueError("too many rows")
+
+
+def goes_on(function, *args):
+    try:
+        function(*args)
+    except ValueError:
+        return True
+    return False
+
+
+def caught_elsewhere(x):
+    return x * 2 if goes_on(refuse, x) else x * 3
+
+
+def suppressed(x):
+    y = x * 3
+    with contextlib.suppress(AssertionError):
+        assert x.shape[0] <= 1500  # decides
+        y = x * 2
+    return y
+
+
+def caught_and_raised(x):
+    try:
+        assert x.shape[0] <= 1500
+        return x * 2
+    except AssertionError as error:
+        raise ValueError("too many rows") from error
+
+
 def exported(function, rows=6):
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -95,19 +137,47 @@ def exported(function, rows=6):
 
 @pytest.mark.parametrize(
     "function",
-    [compared, of_arithmetic, second_of_two, Large()],
+    [compared, of_arithmetic, second_of_two, Large(), caught, suppressed],
     ids=lambda f: getattr(f, "__name__", type(f).__name__),
 )
 def test_told(function):
-    lines, first = inspect.getsourcelines(function.forward if isinstance(function, nn.Module) else function)
-    line = next(first + n for n, line in enumerate(lines) if "# decides" in line)
+    line = line_of(function.forward if isinstance(function, nn.Module) else function)
     _, said = exported(function)
     assert any("may be wrong at sizes like" in text and f"{__file__}:{line}" in text for text in said)
 
 
+def test_a_refusal_that_another_function_catches_is_told():
+    _, said = exported(caught_elsewhere)
+    assert any("may be wrong at sizes like n=1689" in text and f"{__file__}:{line_of(refuse)}" in text for text in said)
+
+
+def line_of(function):
+    lines, first = inspect.getsourcelines(function)
+    return next(first + n for n, line in enumerate(lines) if "# decides" in line)
+
+
+def test_what_takes_long_arithmetic_is_told():
+    def hashed(*tensors):
+        size = tensors[0].shape[0]
+        for i in range(450):
+            size = (size * 3 + i) % 1009
+        if size == 3:
+            return tensors[0] + 1
+        return tensors[0] * (2 if tensors[0].shape[0] > 700 else 3)
+
+    names = [f"x{i}" for i in range(4)]
+    with pytest.warns(OnnxExporterWarning, match=f"{__file__}.* this is decided otherwise at a0=701"):
+        onnxport.export(
+            hashed,
+            tuple(torch.randn(6 + i, 3 + i) for i in range(4)),
+            input_names=names,
+            dynamic_axes={name: {0: f"a{i}", 1: f"b{i}"} for i, name in enumerate(names)},
+        )
+
+
 @pytest.mark.parametrize(
     "function",
-    [chunks, refused, Refusing(), BeyondMemory(), Cached()],
+    [chunks, refused, caught_and_raised, Refusing(), BeyondMemory(), Cached()],
     ids=lambda f: getattr(f, "__name__", type(f).__name__),
 )
 def test_what_changes_nothing_is_not(function):

@@ -14,7 +14,6 @@ import torch
 
 from ...program import Location
 from ..graph import outputs_of
-from ..watch.messages import refuses
 from .report import Frozen, listed
 from .trial_sizes import scanned
 from .trials import Trials
@@ -24,7 +23,8 @@ _LABELS, _TIMES = 8, 3
 # A run is made of models whose inputs have so many elements times the elements of the weights.
 _EFFORT = 1 << 31
 _RUN = 2400  # larger sizes aren't run: what has n * n elements, as attention does, fills the memory
-_EVALUATED = 10_000  # operations, in all
+# Operations are evaluated, in all; more of a longer trace: so many for each of its nodes take no longer than it took.
+_EVALUATED, _PER_NODE = 10_000, 10
 _MOST = 1 << 31  # elements of a tensor: at larger ones, which some models have an `if` for, nothing is run anywhere
 
 
@@ -41,7 +41,8 @@ def beyond(trials: Trials, *, unchanged: bool) -> tuple[list[Frozen], str]:
 def _beyond(trials: Trials, decided: Any) -> tuple[list[Frozen], str]:
     if not decided.numbers:
         return [], ""
-    if decided.cost * _DOUBLINGS * 2 * min(len(trials.sizes), _LABELS) > _EVALUATED:
+    nodes = sum(1 for _ in trials.program.keep_alive.nodes())
+    if decided.cost * _DOUBLINGS * 2 * min(len(trials.sizes), _LABELS) > max(_EVALUATED, _PER_NODE * nodes):
         return [], ""
     near = [
         trials.sizes,
@@ -59,7 +60,7 @@ def _beyond(trials: Trials, decided: Any) -> tuple[list[Frozen], str]:
             continue
         ways.add(decisions)
         places = [place for place, a, b in zip(_picked(decided.places, kept), before, decisions) if a != b]
-        told = [place for place in places if place and not refuses(place)][:1]
+        told = [place for place in places if place][:1]
         larger = {**sizes, label: sizes[label] + sizes[label] // 8 + 1}
         may_run = larger[label] <= _RUN and trials.reruns.effort(larger) <= _EFFORT
         elements = _largest(trials.program.keep_alive) * trials.reruns.effort(sizes)

@@ -100,7 +100,7 @@ def _untraced(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _is_recorder(code: CodeType) -> bool:
-    return code.co_name == "run" and code.co_filename.startswith(_RECORDER)
+    return code.co_name in ("run", "_trace") and code.co_filename.startswith(_RECORDER)
 
 
 @functools.cache
@@ -156,6 +156,33 @@ def _is_harmless(handler: ast.ExceptHandler) -> bool:
     kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
     of_others = all(isinstance(kind, ast.Name) and kind.id in _OF_NO_SIZES for kind in kinds)
     return of_others or isinstance(handler.body[-1], ast.Raise)
+
+
+def is_caught(frame: FrameType | None) -> bool:
+    """Whether the model goes on behind an error that is raised in a frame: it, or one that called it, is in a `try`."""
+    while frame is not None and not _is_recorder(frame.f_code):
+        code, line = frame.f_code, frame.f_lineno
+        if not code.co_filename.startswith(INNER) and any(first <= line <= last for first, last in _guarded(code)):
+            return True
+        frame = frame.f_back
+    return False
+
+
+@functools.cache
+def _guarded(code: CodeType) -> tuple[tuple[int, int], ...]:
+    """The first and last lines in a function behind whose errors it goes on."""
+    bodies = [
+        node.body
+        for node in ast.walk(_tree(code))
+        if (isinstance(node, ast.Try) and not all(map(_goes_on_with_none, node.handlers)))
+        or (isinstance(node, ast.With) and "suppress" in "".join(ast.unparse(item) for item in node.items))
+    ]
+    first = code.co_firstlineno - 1
+    return tuple((first + body[0].lineno, first + (body[-1].end_lineno or body[-1].lineno)) for body in bodies)
+
+
+def _goes_on_with_none(handler: ast.ExceptHandler) -> bool:
+    return isinstance(handler.body[-1], ast.Raise)
 
 
 def _may_compute(node: ast.Try) -> bool:

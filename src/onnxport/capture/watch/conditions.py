@@ -46,12 +46,14 @@ class Number:
         kind: bool if no more matters of it.
         place: the line that took it, empty if it only tells something.
         what: as what it was taken.
+        ends: whether it decides nothing but that the model raises, and catches that nowhere.
     """
 
     content: int | float | bool
     kind: type | None
     place: str
     what: str
+    ends: bool = False
 
 
 @dataclasses.dataclass(slots=True)
@@ -189,8 +191,8 @@ class Conditions:
 
     @property
     def places(self) -> list[str]:
-        """The lines of the numbers."""
-        return [number.place for number, _ in self._numbers]
+        """The lines of the numbers; none of those that only end a run."""
+        return ["" if number.ends else number.place for number, _ in self._numbers]
 
     def at(self, sizes: Sizes, on_tensors: Callable[[Function], Any]) -> tuple[int | float | bool, ...]:
         """The numbers at other sizes; raises where large tensors would be made for that (`torch.full((n, n), ...)`)."""
@@ -270,7 +272,8 @@ class Conditions:
         self._elements = _elements(part)
 
         def computed(sizes: Sizes) -> Any:
-            return function(*(evaluate(size, sizes) for size in inputs))
+            with torch.jit._fuser.optimized_execution(False):  # it takes longer than it saves
+                return function(*(evaluate(size, sizes) for size in inputs))
 
         return computed if self._contents(computed(self._learned.example)) == self.numbers else None
 

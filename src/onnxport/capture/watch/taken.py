@@ -5,14 +5,16 @@ What they were taken from is returned by the trace, beside the model's outputs, 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
 
 from ..tracing.traced_sizes import exact, is_size
+from .asked import is_caught
 from .conditions import Conditions, Number, content, cut, packed_outputs
-from .messages import only_tells
+from .messages import only_tells, refuses
 from .pitfalls import place_of_call, place_unless_told, what_is_taken
 
 Function = Callable[..., Any]
@@ -65,20 +67,23 @@ class Taken:
                 tells = only_tells(place_of_call())
                 if decides or not tells:
                     place = "" if tells else place_unless_told()
-                    self.take(number, bool if decides else None, place, what_is_taken(function))
+                    ends = decides and not tells and refuses(place) and not is_caught(sys._getframe(2))
+                    self.take(number, bool if decides else None, place, what_is_taken(function), ends=ends)
                 if function is torch.Tensor.__repr__ and is_size(tensor):
                     return repr(content(tensor, None))
             return function(tensor, *args, **kwargs)
 
         return watch
 
-    def take(self, tensor: Any, kind: type | None = None, place: str = "", what: str = "") -> None:
+    def take(
+        self, tensor: Any, kind: type | None = None, place: str = "", what: str = "", *, ends: bool = False
+    ) -> None:
         """Keep a tensor of one element, as it is now; what matters of it is what it is as a bool, or the number."""
         if len(self._numbers) == _MANY or tensor.numel() != 1:
             self.lost = True
             return
         self._tensors.append(tensor)
-        self._numbers.append(Number(content(tensor, kind), kind, place, what))
+        self._numbers.append(Number(content(tensor, kind), kind, place, what, ends))
 
     def compare(self, a: torch.Tensor, b: torch.Tensor, place: str) -> None:
         """Keep whether two sizes are equal."""
