@@ -392,3 +392,39 @@ class Wrapped(nn.Module):
 
 def test_what_is_harmless_costs_no_trace(monkeypatch):
     assert traces_made(Wrapped(), monkeypatch) == 1
+
+
+class TwoWays(nn.Module):
+    """An `if` for some sizes that saves time, or gives something else."""
+
+    def __init__(self, other, *, wrong=False):
+        super().__init__()
+        self.linear, self.other, self.wrong = nn.Linear(6, 6), other, wrong
+
+    def forward(self, x):
+        if self.other(x.shape[0]):
+            return self.linear(x.contiguous()) + int(self.wrong)
+        return self.linear(x)
+
+
+OTHERS = [lambda n: n % 2 == 0, lambda n: n >= 64, lambda n: n == 1, lambda n: n > 5, lambda n: n % 4 != 3]
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_ifs_that_change_nothing_cost_no_traces(other, monkeypatch, recwarn):
+    traced, record = [], reruns.Reruns.trace
+    monkeypatch.setattr(reruns.Reruns, "trace", lambda self, *given: traced.append(given) or record(self, *given))
+    result = onnxport.export(
+        TwoWays(other).eval(), (torch.randn(7, 6),), input_names=["x"], dynamic_axes={"x": {0: "n"}}, opset_version=20
+    )
+    assert not traced
+    assert not [w for w in recwarn if issubclass(w.category, OnnxExporterWarning)]
+    assert result.verify([torch.randn(n, 6) for n in (1, 2, 5, 8, 64, 100)])
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_ifs_that_change_something_are_told(other):
+    with pytest.warns(OnnxExporterWarning, match="test_kept.py"):
+        onnxport.export(
+            TwoWays(other, wrong=True).eval(), (torch.randn(7, 6),), input_names=["x"], dynamic_axes={"x": {0: "n"}}
+        )

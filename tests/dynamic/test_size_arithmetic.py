@@ -1,6 +1,7 @@
 """What Python takes out of sizes is computed from the labels, if nothing but arithmetic on sizes leads to it."""
 
 import itertools
+import math
 import warnings
 
 import pytest
@@ -10,7 +11,8 @@ from torch import nn
 
 import onnxport
 from onnxport import _export
-from onnxport.capture.watch.conditions import Conditions
+from onnxport.capture.watch.conditions import Conditions, content
+from onnxport.capture.watch.terms import Terms, calculated, is_fixed, is_known
 from onnxport.errors import OnnxExporterWarning, warn, withheld
 from onnxport.options import Options
 
@@ -60,6 +62,9 @@ TAKEN = {
 }
 
 
+SIZES = [(2, 9), (2, 10), (3, 9), (1, 4), (5, 23), (2, 16), (4, 7)]
+
+
 class Model(nn.Module):
     def __init__(self, tensor, taken):
         super().__init__()
@@ -83,11 +88,63 @@ def _captured(model):
 def test_sizes_say_what_a_run_says(name, taken):
     model = Model(TENSORS[name], TAKEN[taken])
     conditions = _captured(model).conditions
-    computed, run = conditions._arithmetic(), conditions._compile()
-    assert computed is not None
-    for b, n in [(2, 9), (2, 10), (3, 9), (1, 4), (5, 23), (2, 16), (4, 7)]:
-        expected = run(torch.randn(b, 4, n))
-        assert [bool(t) for t in computed({"b": b, "n": n})] == [bool(t) for t in expected], (b, n)
+    ways, run = [conditions._arithmetic(), conditions._calculated() or conditions._arithmetic()], conditions._compile()
+    assert None not in ways
+    for b, n in SIZES:
+        expected = [bool(t) for t in run(torch.randn(b, 4, n))]
+        for computed in ways:
+            assert list(map(bool, computed({"b": b, "n": n}))) == expected, (b, n)
+
+
+# Numbers that Python takes of a tensor of b, 4, n, and how many of them may be others at other sizes.
+NUMBERS = {
+    "of_no_axis": (lambda x: (x.shape[1] == 4, x.shape[1] + 0 * x.shape[2] > 3, math.prod((x.shape[1], 2)) % 3 > 1), 0),
+    "the_same": (lambda x: (x.shape[2] == (x + 1).shape[2], x.shape[2] - x.shape[2] > 0, x.shape[0] * 2 >= 2 * x.shape[0]), 0),
+    "twice": (lambda x: (x.shape[2] > 9, (x * 2).shape[2] > 9, x.transpose(0, 2).shape[0] > 9), 1),
+    "turned": (lambda x: (x.shape[2] > 9, x.shape[2] < 9, x.shape[2] <= 9), 3),
+    "quotients": (lambda x: (x.shape[2] // 2 > 4, x.shape[2] % 3 == 0, (x.shape[2] + 1) // 2 - 1 == x.shape[2] // 2, -x.shape[2] // 2 < -4), 4),
+    "floats": (lambda x: (x.shape[2] / 2 > 4.4, x.shape[2] * 0.1 > 0.95, 1.0 / x.shape[1] > 0.2, x.shape[2] / x.shape[0] > 4), 3),
+    "ints": (lambda x: (int(x.shape[2]), int(x.shape[1]), len(x), x.shape[2].__index__()), 2),
+    "both_axes": (lambda x: (x.shape[0] * x.shape[2] > 20, x.numel() > 80, x.shape[0] < x.shape[2], min(x.shape[0], x.shape[2]) > 2), 4),
+}  # fmt: skip
+
+
+class Takes(nn.Module):
+    def __init__(self, numbers):
+        super().__init__()
+        self.numbers = numbers
+
+    def forward(self, x):
+        return x + sum(map(bool, self.numbers(x)))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", NUMBERS)
+def test_equal_terms_are_equal_at_all_sizes(name):
+    """What isn't looked at, as it can't be another or is looked at already, is what the graph computes."""
+    numbers, varying = NUMBERS[name]
+    conditions = _captured(Takes(numbers)).conditions
+    terms = Terms(conditions._learned.size_of)
+    assert len({term for _, value in conditions._numbers if not is_fixed(term := terms.of(value))}) == varying
+    conditions._chosen = conditions._numbers
+    run = conditions._compile()
+    for b, n in SIZES:
+        given: dict = {}
+        for (number, value), tensor in zip(conditions._numbers, run(torch.randn(b, 4, n))):
+            of_term = given.setdefault((terms.of(value), number.kind), set())
+            of_term.add(content(tensor, number.kind))
+            assert len(of_term) == 1
+            if is_fixed(terms.of(value)):
+                assert of_term == {number.content}
+            elif calculate := calculated(terms.of(value)):
+                assert (number.kind or int)(calculate({"b": b, "n": n})) in of_term
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_is_written_to_is_no_term():
+    conditions = _captured(_written).conditions
+    terms = Terms(conditions._learned.size_of)
+    assert not any(is_known(terms.of(value)) for _, value in conditions._numbers)
 
 
 def _written(x):

@@ -40,9 +40,11 @@ def thaw(program: Program, sizes: Sizes, reruns: Reruns, known: Callable[[Progra
         known: gives sizes as expressions of the labels, by the names of the values of a program that they are.
     """
     program.conditions.learn(functools.partial(known, program), sizes, for_all=program.keeps_sizes)
-    report, others, blamed = _thaw(program, sizes, reruns)
+    trials = Trials(program, sizes, reruns)
+    report, others, blamed = _thaw(trials)
     if not report.frozen:
-        far, where = beyond(Trials(program, sizes, reruns), unchanged=report.unchanged)
+        trials = trials if report.unchanged else Trials(program, sizes, reruns)
+        far, where = beyond(trials, unchanged=report.unchanged)
         return dataclasses.replace(report, frozen=tuple(far), small=where, conversions=()) if far else report
     tried = [dict(sizes), *(other.sizes for other in others), trial_sizes.doubled(sizes)]
     may_be = len(report.frozen) == 1 or any(frozen.is_loop for frozen in report.frozen)
@@ -51,7 +53,7 @@ def thaw(program: Program, sizes: Sizes, reruns: Reruns, known: Callable[[Progra
         found = Trials(elsewhere, sizes, reruns)
         is_general = found.agree(tried)
         if is_general or (trial.values is None and may_be):
-            again, _, _ = _thaw(elsewhere, trial.sizes, reruns)
+            again, _, _ = _thaw(Trials(elsewhere, trial.sizes, reruns))
             # More iterations may show a loop, which then has to give what the model gives where it has fewer.
             if not again.frozen and (is_general or all(map(found.gives_results, tried))):
                 _adopt(program, elsewhere)
@@ -81,10 +83,10 @@ def _adopt(program: Program, other: Program) -> None:
         mine.value = theirs.value
 
 
-def _thaw(program: Program, sizes: Sizes, reruns: Reruns) -> tuple[Report, list[Trial], Trial | None]:
+def _thaw(trials: Trials) -> tuple[Report, list[Trial], Trial | None]:
     """See `thaw`; the report lacks the labels of axes. Runs in which other operations ran; and one that differs."""
+    program, sizes = trials.program, trials.sizes
     conversions = program.conversions or []
-    trials = Trials(program, sizes, reruns)
     if program.keeps_sizes:
         found = _known(trials, sizes, conversions)
         if found is not None:
@@ -161,19 +163,19 @@ def _replaced(
 
 def _known(trials: Trials, sizes: Sizes, conversions: Sequence[Conversion]) -> Report | None:
     """What there is to report of a program of which it is known what it took out of sizes, None if it must be traced
-    again: that it runs at all is enough, if all of that is the same there, and smaller sizes change no results."""
+    again: that it runs at all is enough, if other sizes change no more than `if`s that change no results."""
     other = next(filter(trials.runs, map(trials.allowed, trial_sizes.cheap(sizes))), None)
-    if other is None or not trials.known(other):
+    if other is None or trials.known(other) is None:
         return None
-    if not trials.known(next(trial_sizes.near(sizes, conversions))):  # beyond what sizes were compared with
+    larger = next(trial_sizes.near(sizes, conversions))  # beyond what sizes were compared with
+    if trials.known(larger) is None:
         return None
     alone, stuck = trials.others(other)
-    if not all(map(trials.known, alone)):
-        return None
     numbers = trials.program.conditions.numbers
     small = [*trial_sizes.crossing(sizes), *trial_sizes.around(sizes, conversions)] if numbers else []
-    small += [*trials.other_ways(), *trials.other_counts([other, *alone, *small])]
-    if any(trials.known(at) is None for at in small) or not trials.agree(small):
+    tried = [other, larger, *alone, *small]
+    tried += [*trials.other_ways(), *trials.other_counts([other, *alone, *small])]
+    if any(trials.known(at) is None for at in tried) or not trials.agree(tried):
         return None
     return Report(stuck, failure=trials.failure, unchanged=True)
 

@@ -15,7 +15,6 @@ import torch
 from ...program import Location
 from ..graph import outputs_of
 from .report import Frozen, listed
-from .trial_sizes import scanned
 from .trials import Trials
 
 _DOUBLINGS = 17
@@ -41,20 +40,18 @@ def beyond(trials: Trials, *, unchanged: bool) -> tuple[list[Frozen], str]:
 def _beyond(trials: Trials, decided: Any) -> tuple[list[Frozen], str]:
     if not decided.numbers:
         return [], ""
+    labels = [label for label in trials.sizes if decided.labels is None or label in decided.labels][:_LABELS]
     nodes = sum(1 for _ in trials.program.keep_alive.nodes())
-    if decided.cost * _DOUBLINGS * 2 * min(len(trials.sizes), _LABELS) > max(_EVALUATED, _PER_NODE * nodes):
+    if decided.cost * _DOUBLINGS * 2 * len(labels) > max(_EVALUATED, _PER_NODE * nodes):
         return [], ""
-    near = [
-        trials.sizes,
-        *map(trials.allowed, scanned(trials.sizes, decided.cost, trials.program.conversions or ())),
-    ]
+    near = [trials.sizes, *trials.scanned(decided)]
     known = list(filter(_is_told, trials.reruns.computed(decided, near)))
     # Ints that are others at sizes which could be tried make no difference.
     kept = [i for i, numbers in enumerate(zip(*known)) if len(set(numbers)) == 1 or isinstance(numbers[0], bool)]
     ways = {_picked(numbers, kept) for numbers in known}
     frozen: dict[str, Frozen] = {}
     where = ""
-    for label in [label for label in list(trials.sizes)[:_LABELS] for _ in range(_TIMES)] if kept else ():
+    for label in [label for label in labels for _ in range(_TIMES)] if kept else ():
         sizes, decisions, before = _first(trials, decided, label, ways, kept)
         if not sizes:
             continue

@@ -92,16 +92,17 @@ def far(sizes: Sizes) -> tuple[list[dict[str, int]], list[dict[str, int]]]:
     return small, [doubled(sizes), *({**sizes, label: larger[label]} for label in list(sizes)[:_ALONE])]
 
 
-def scanned(sizes: Sizes, operations: int, conversions: Sequence[Conversion] = ()) -> list[dict[str, int]]:
-    """Sizes for which what is decided can be computed, by so many operations, the nearest first: all together, or one
-    label by itself, the others as they are or 1. Those about what sizes were compared with are among them."""
+def scanned(sizes: Sizes, conversions: Sequence[Conversion] = ()) -> list[dict[str, int]]:
+    """Sizes for which what is decided can be computed, the nearest first: all together, or one label by itself, the others
+    as they are, small or 1. Those about what sizes were compared with are among them."""
     found: dict[tuple[int, ...], dict[str, int]] = {}
     bounds = {c.threshold + step for c in conversions if c.threshold is not None for step in (-1, 0, 1)}
+    others = [dict(sizes), {label: _quarter(size) for label, size in sizes.items()}, dict.fromkeys(sizes, 1)]
     for label, size in sizes.items():
         steps = [size + step for step in range(-_NEAR, _NEAR + 1)]
         for n in (*steps, *range(1, _NEAR), *(size * factor // 4 for factor in _QUARTERS), *sorted(bounds)):
             together = {other: max(1, s + n - size) for other, s in sizes.items()}
-            for made in ({**sizes, label: n}, together, {**dict.fromkeys(sizes, 1), label: n}):
+            for made in (together, *({**other, label: n} for other in others)):
                 if n > 0 and made != sizes:
                     found.setdefault(tuple(made.values()), made)
 
@@ -112,8 +113,17 @@ def scanned(sizes: Sizes, operations: int, conversions: Sequence[Conversion] = (
     affordable.sort(
         key=lambda made: sum(abs(math.log(max(made[label], 1) / max(size, 1))) for label, size in sizes.items())
     )
-    count = max(_SCANNED // max(operations, 1), _FEW)
-    return affordable[:count] if operations <= _SCANNED else []
+    return affordable
+
+
+def _quarter(size: int) -> int:
+    """A quarter of a size, as even or odd as it is."""
+    return size // 4 + (size // 4 + size) % 2 if size > 3 else size
+
+
+def how_many(operations: int) -> int:
+    """For how many of these to compute what takes so many operations."""
+    return max(_SCANNED // max(operations, 1), _FEW) if operations <= _SCANNED else 0
 
 
 def around(sizes: Sizes, conversions: Sequence[Conversion]) -> Iterator[dict[str, int]]:

@@ -6,7 +6,6 @@ import dataclasses
 import itertools
 import math
 import traceback
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
@@ -19,7 +18,7 @@ from .comparison import same_text
 from .dead import drop_dead
 from .read_lists import ReadLists
 from .report import listed
-from .trial_sizes import Sizes, far, scanned
+from .trial_sizes import Sizes, far, how_many, scanned
 from .values import Other, are_told_apart, numbers, others
 
 # A model with very many dynamic axes is run at no more than so many choices of those that are changed, ...
@@ -30,6 +29,7 @@ _GUILTY = 8
 _NUMBERS = ("a Python int", "a Python float", "a Python number")
 # So many sizes are tried where an `if` goes another way, and so many in all.
 _TIMES, _WAYS = 2, 6
+_LONGER = 2  # the elements of what is run are at most so many times the example's, where there is a choice
 _LONG = 2000  # nodes of a program that takes long to trace
 
 
@@ -102,11 +102,22 @@ class Trials:
         self.rolls: Any = None
         self.tables: Sequence[Any] = ()
         self._known: dict[tuple[int, ...], bool | None] = {}
+        self._agreed: dict[tuple[int, ...], bool] = {}
+        self._scanned: dict[tuple[str, ...], list[dict[str, int]]] = {}
         self.caught: list[dict[str, int]] = []  # sizes at which the model went on behind an error
 
     def allowed(self, sizes: Sizes) -> dict[str, int]:
         """Sizes that may be, near to these."""
         return self.program.labels.allowed(self.sizes, sizes)
+
+    def scanned(self, numbers: Any) -> list[dict[str, int]]:
+        """Sizes at which to look what numbers of `Conditions` are, the nearest to the example's first; of all labels that they
+        hang on."""
+        labels = tuple(label for label in self.sizes if numbers.labels is None or label in numbers.labels)
+        if labels not in self._scanned:
+            found = scanned({label: self.sizes[label] for label in labels}, self.program.conversions or ())
+            self._scanned[labels] = [self.allowed({**self.sizes, **sizes}) for sizes in found]
+        return self._scanned[labels][: how_many(numbers.cost)]
 
     def runs(self, sizes: Sizes) -> bool:
         sizes = self.allowed(sizes)
@@ -144,29 +155,25 @@ class Trials:
         return all(isinstance(self.reruns.hold(conditions, trial.sizes), bool) for trial in trials)
 
     def other_ways(self) -> list[dict[str, int]]:
-        """Sizes at which an `if` goes another way, the nearest to the example's, some for each way: `if n % 4` goes one that
-        sizes which are tried for other reasons may not show."""
+        """Sizes at which an `if` goes another way, for each way the nearest to the example's and those that take the least time:
+        `if n % 4` goes one that sizes which are tried for other reasons may not show."""
         found = itertools.chain.from_iterable(map(self._other_ways, self.program.conditions.decided.alone))
         return list({tuple(sizes.values()): sizes for sizes in found}.values())
 
     def _other_ways(self, decided: Any) -> list[dict[str, int]]:
         if not decided.numbers:
             return []
-        options = scanned(self.sizes, decided.cost, self.program.conversions or ())
-        if not options:
+        tried = self.scanned(decided)
+        if not tried:
             return []
         (mine,) = self.reruns.computed(decided, [self.sizes])
         if not isinstance(mine, tuple):
             return []
-        tried = list(map(self.allowed, options))
-        found = self.reruns.computed(decided, tried)
-        chosen: list[dict[str, int]] = []
-        times = Counter([mine])
-        for sizes, decisions in zip(tried, found):
-            if isinstance(decisions, tuple) and decisions != mine and times[decisions] < _TIMES and len(chosen) < _WAYS:
-                times[decisions] += 1
-                chosen.append(sizes)
-        return chosen
+        ways: dict[Any, list[dict[str, int]]] = {}
+        for sizes, decisions in zip(tried, self.reruns.computed(decided, tried)):
+            if isinstance(decisions, tuple) and decisions != mine:
+                ways.setdefault(decisions, []).append(sizes)
+        return [sizes for alike in list(ways.values())[:_WAYS] for sizes in (alike[0], min(alike, key=_elements))]
 
     def other_counts(self, tried: Sequence[Sizes]) -> list[dict[str, int]]:
         """Sizes, the nearest to the example's, at which ints that Python took out of sizes are others, of those that are the
@@ -179,7 +186,7 @@ class Trials:
             return []
         pieces = counted.counts_pieces
         alike = [i for i, numbers in enumerate(zip(*seen)) if len(set(numbers)) == 1 and not pieces[i]]
-        options = list(map(self.allowed, scanned(self.sizes, counted.cost))) if alike else []
+        options = self.scanned(counted) if alike else []
         found = zip(options, self.reruns.computed(counted, options))
         different = (
             at for at, numbers in found if isinstance(numbers, tuple) and any(numbers[i] != seen[0][i] for i in alike)
@@ -268,26 +275,30 @@ class Trials:
         """Whether the program gives, wherever the model runs another one, the same results: an `if` that only saves
         time, as attention has one for single tokens."""
         tried = {tuple(at.values()): at for at in map(self.allowed, options)}.values()
-        for sizes in self._of_each_way([sizes for sizes in tried if not self.known(sizes)]):
+        return all(map(self._agrees, self._of_each_way([sizes for sizes in tried if not self.known(sizes)])))
+
+    def _agrees(self, sizes: dict[str, int]) -> bool:
+        key = tuple(sizes.values())
+        if key not in self._agreed:
             expected = self.reruns.run(sizes)
-            if not isinstance(expected, Exception):
-                given = self.reruns.replay(self.program.keep_alive, sizes)
-                if not _are_close(given, expected, more=len(self.program.readings)):
-                    return False
-        return True
+            self._agreed[key] = isinstance(expected, Exception) or _are_close(
+                self.reruns.replay(self.program.keep_alive, sizes), expected, more=len(self.program.readings)
+            )
+        return self._agreed[key]
 
     def _of_each_way(self, options: list[dict[str, int]]) -> list[dict[str, int]]:
-        """The smallest and the largest of the sizes at which all `if`s go the same way; all, where there is no telling."""
+        """The smallest and the largest of the sizes at which all `if`s go the same way, but none that takes much longer than the
+        example; all, where there is no telling."""
         decided = self.program.conditions.decided
         if not self.program.keeps_sizes or len(options) <= _TIMES or not decided.numbers:
             return options
         ways: dict[Any, list[dict[str, int]]] = {}
         for sizes, decisions in zip(options, self.reruns.computed(decided, options)):
             ways.setdefault(decisions, []).append(sizes)  # an exception is like no other one
-        chosen = []
+        chosen, most = [], _LONGER * _elements(self.sizes)
         for alike in ways.values():
-            alike.sort(key=lambda sizes: math.prod(sizes.values()))
-            chosen += [alike[0], alike[-1]] if len(alike) > 1 else alike
+            alike.sort(key=_elements)
+            chosen += [alike[0], *[sizes for sizes in alike[1:] if _elements(sizes) <= most][-1:]]
         return chosen
 
     def gives_results(self, sizes: Sizes, values: Other | None = None) -> bool:
@@ -315,6 +326,10 @@ class Trials:
             if len(self.sizes) == 1 or not self._is_same_at(options):
                 found.append(label)
         return tuple(found or self.sizes)
+
+
+def _elements(sizes: Sizes) -> int:
+    return math.prod(sizes.values())
 
 
 def _are_close(given: list[torch.Tensor] | Exception, expected: list[torch.Tensor], more: int = 0) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Hashable, Iterable, Mapping, Set
 from typing import Any
 
 import torch
@@ -20,16 +20,12 @@ from ...dims import Dim, Size, evaluate, free_symbols
 from ..graph import inputs_of, outputs_of
 from .dependence import Dependence, reads_content
 from .pitfalls import PIECES, ROWS
+from .terms import Terms, calculated, is_fixed, is_known, is_written, labels_of
 
 Function = Callable[..., Any]
 
 # What the graph takes out of the sizes of tensors.
 TAKES_SIZES = ("aten::size", "aten::numel")
-# What may give its argument, or a view of it.
-_VIEWS = frozenset(
-    f"aten::{name}"
-    for name in ("alias", "detach", "to", "contiguous", "view", "reshape", "expand", "select", "unsqueeze", "squeeze")
-)
 # So many operations on numbers take as long as one on tensors.
 _NUMBERS_PER_TENSOR = 30
 # No more elements are made to read numbers from, in all the tensors that lead to them.
@@ -63,6 +59,13 @@ class _Learned:
     known: Callable[[], Mapping[str, Any]] = dict
     example: Sizes = dataclasses.field(default_factory=dict)
 
+    def size_of(self, node: Any) -> Size | None:
+        """What a node takes out of the sizes of a tensor, of labels alone; None if that isn't known to be right."""
+        size = self.known().get(node.output().debugName()) if node.kind() in TAKES_SIZES else None
+        if not isinstance(size, int | Dim) or not free_symbols(size) <= self.example.keys():
+            return None
+        return size if evaluate(size, self.example) == _taken(node) else None
+
 
 class Conditions:
     """The numbers that one run took, and what its graph computes them from.
@@ -87,20 +90,38 @@ class Conditions:
         self._graph, self._arguments = graph, {value.debugName() for value in arguments}
         self._numbers = list(numbers)
         self._function: Function | None = None
-        self._of_sizes: Callable[[Sizes], Any] | None = None
-        self._learned = _Learned()
+        self._of_sizes: Callable[[Sizes], list[int | float | bool]] | None = None
         self._operations = 0
+        self._labels: Set[str] | None = None
         self._elements = 0  # of the tensors that are made of sizes on the way, in the trace
-        self._learned_of_parts = self._learned
+        self._learned = self._learned_of_parts = _Learned()
+        self._chosen: list[tuple[Number, Any]] | None = None
+
+    @property
+    def _varying(self) -> list[tuple[Number, Any]]:
+        """Those that may be others at other sizes, each once."""
+        if self._chosen is None:
+            self._chosen = [pair for pair, _ in self._distinct(self._learned)]
+        return self._chosen
+
+    def _distinct(self, learned: _Learned) -> list[tuple[tuple[Number, Any], Hashable]]:
+        """See `_varying`; and their terms."""
+        terms = Terms(learned.size_of)
+        found: dict[Hashable, tuple[tuple[Number, Any], Hashable]] = {}
+        for number, value in self._numbers:
+            term = terms.of(value)
+            if not is_fixed(term):
+                found.setdefault((term, number), ((number, value), term))
+        return list(found.values())
 
     @property
     def numbers(self) -> list[int | float | bool]:
-        """What they are in the example."""
-        return [number.content for number, _ in self._numbers]
+        """What they are in the example, of those that may be others at other sizes; so are all that follow."""
+        return [number.content for number, _ in self._varying]
 
     @property
     def _values(self) -> list[Any]:
-        return [value for _, value in self._numbers]
+        return [value for _, value in self._varying]
 
     def of_values(self, known: Callable[[], Mapping[str, Any]], labels: Set[str]) -> dict[str, str]:
         """Where numbers were taken that hang on the content of arguments, and as what: `len(x[x > 0])`.
@@ -127,6 +148,7 @@ class Conditions:
         self._learned_of_parts = _Learned(known, example)
         if for_all:
             self._learned = self._learned_of_parts
+            self._chosen = self._of_sizes = self._function = None
 
     def forget(self) -> None:
         """The program isn't what the sizes were learned of any more."""
@@ -157,20 +179,23 @@ class Conditions:
         self._prepare()
         if not self._elements:
             return [self]
-        light = self._those((number, value) for number, value in self._numbers if not _is_made(value))
+        light = self._those(pair for pair in self._varying if not _is_made(pair[1]))
         return [self, light] if light._numbers else [self]
 
     def _of_kind(self, kind: type) -> Conditions:
         dependence = self._dependence()
+        distinct = self._distinct(self._learned_of_parts) if self._numbers else []
         return self._those(
             (number, value)
-            for number, value in self._numbers
-            if number.content.__class__ is kind and not reads_content(value) and not dependence.may_be_of(value)
+            for (number, value), term in distinct
+            if number.content.__class__ is kind
+            and (is_known(term) or not (reads_content(value) or dependence.may_be_of(value)))
         )
 
     def _those(self, numbers: Iterable[tuple[Number, Any]]) -> Conditions:
         part = Conditions(self._graph, (), numbers)
         part._learned = part._learned_of_parts = self._learned_of_parts
+        part._chosen = part._numbers
         return part
 
     @property
@@ -180,19 +205,25 @@ class Conditions:
         return self._operations
 
     @property
+    def labels(self) -> Set[str] | None:
+        """The labels that the numbers hang on; None where that isn't known."""
+        self._prepare()
+        return self._labels
+
+    @property
     def counts_rows(self) -> bool:
         """Whether there are numbers of rows that Python went through, and may have left some of."""
-        return any(number.what == ROWS for number, _ in self._numbers)
+        return any(number.what == ROWS for number, _ in self._varying)
 
     @property
     def counts_pieces(self) -> list[bool]:
         """Which of the numbers are of pieces that a tensor is cut to: where there are fewer, cutting it fails."""
-        return [number.what == PIECES for number, _ in self._numbers]
+        return [number.what == PIECES for number, _ in self._varying]
 
     @property
     def places(self) -> list[str]:
         """The lines of the numbers; none of those that only end a run."""
-        return ["" if number.ends else number.place for number, _ in self._numbers]
+        return ["" if number.ends else number.place for number, _ in self._varying]
 
     def at(self, sizes: Sizes, on_tensors: Callable[[Function], Any]) -> tuple[int | float | bool, ...]:
         """The numbers at other sizes; raises where large tensors would be made for that (`torch.full((n, n), ...)`)."""
@@ -208,7 +239,7 @@ class Conditions:
     def _at(self, sizes: Sizes, on_tensors: Callable[[Function], Any]) -> list[int | float | bool]:
         self._prepare()
         if self._of_sizes is not None:
-            return self._contents(self._of_sizes(sizes))
+            return self._of_sizes(sizes)
         if self._function is None:
             return self.numbers
         with torch.no_grad(), torch.jit._fuser.optimized_execution(False):
@@ -216,12 +247,12 @@ class Conditions:
 
     def _prepare(self) -> None:
         if self._values and self._of_sizes is None and self._function is None:
-            self._of_sizes = self._arithmetic()
+            self._of_sizes = self._calculated() or self._arithmetic()
             if self._of_sizes is None:
                 self._function = self._compile()
 
     def _contents(self, tensors: Iterable[torch.Tensor]) -> list[int | float | bool]:
-        return [content(tensor, number.kind) for tensor, (number, _) in zip(tensors, self._numbers)]
+        return [content(tensor, number.kind) for tensor, (number, _) in zip(tensors, self._varying)]
 
     def _compile(self) -> Function:
         """The part of the graph that computes the numbers."""
@@ -237,9 +268,22 @@ class Conditions:
         self._elements = _elements(part)
         return torch._C._create_function_from_graph("conditions", part)  # type: ignore[no-any-return]
 
-    def _arithmetic(self) -> Callable[[Sizes], Any] | None:
+    def _calculated(self) -> Callable[[Sizes], list[int | float | bool]] | None:
+        """What computes the numbers from sizes of the labels, where that is so simple that Python is faster than TorchScript."""
+        terms = Terms(self._learned.size_of)
+        of_values = [terms.of(value) for _, value in self._varying]
+        found = [(calculated(term), number.kind or int) for term, (number, _) in zip(of_values, self._varying)]
+        if not all(calculate for calculate, _ in found):
+            return None
+        self._operations, self._labels = 1 + len(found) // _NUMBERS_PER_TENSOR, set().union(*map(labels_of, of_values))
+
+        def computed(sizes: Sizes) -> list[int | float | bool]:
+            return [kind(calculate(sizes)) if calculate else 0 for calculate, kind in found]
+
+        return computed if computed(self._learned.example) == self.numbers else None
+
+    def _arithmetic(self) -> Callable[[Sizes], list[int | float | bool]] | None:
         """What computes the numbers from sizes of the labels; None if there is more to it than arithmetic on sizes."""
-        known = self._learned.known()
         part: Any = torch._C.Graph()
         made: dict[Any, Any] = {}  # value of the part by that of the graph
         inputs: dict[Size, Any] = {}
@@ -250,14 +294,14 @@ class Conditions:
             if value in made:
                 pending.pop()
             elif node.kind() in TAKES_SIZES:
-                size = known.get(value.debugName())
-                if not isinstance(size, int | Dim) or not self._is_right(size, node):
+                size = self._learned.size_of(node)
+                if size is None:
                     return None
                 if size not in inputs:
                     inputs[size] = part.addInput()
                     inputs[size].setType(torch._C.IntType.get())
                 made[value] = inputs[size]
-            elif node.kind() == "prim::Param" or _is_written(value):
+            elif node.kind() == "prim::Param" or is_written(value):
                 return None
             elif missing := [operand for operand in inputs_of(node) if operand not in made]:
                 pending += missing
@@ -269,19 +313,14 @@ class Conditions:
         part.registerOutput(returned.output())
         function = torch._C._create_function_from_graph("conditions", part)
         self._operations = 1 + len(made) // _NUMBERS_PER_TENSOR
+        self._labels = set().union(*map(free_symbols, inputs))
         self._elements = _elements(part)
 
-        def computed(sizes: Sizes) -> Any:
+        def computed(sizes: Sizes) -> list[int | float | bool]:
             with torch.jit._fuser.optimized_execution(False):  # it takes longer than it saves
-                return function(*(evaluate(size, sizes) for size in inputs))
+                return self._contents(function(*(evaluate(size, sizes) for size in inputs)))
 
-        return computed if self._contents(computed(self._learned.example)) == self.numbers else None
-
-    def _is_right(self, size: Size, node: Any) -> bool:
-        """Whether an expression is of labels alone, and what a node that takes the size took in the trace."""
-        return free_symbols(size) <= self._learned.example.keys() and evaluate(size, self._learned.example) == _taken(
-            node
-        )
+        return computed if computed(self._learned.example) == self.numbers else None
 
 
 def _elements(part: Any) -> int:
@@ -309,14 +348,6 @@ def _is_made(number: Any) -> bool:
             seen |= {x.debugName() for x in operands}
             pending += operands
     return False
-
-
-def _is_written(value: Any) -> bool:
-    """Whether a node writes to a value, or to what may be a view of it."""
-    users = [use.user for use in value.uses()]
-    if value.node().kind().endswith("_") or any(user.kind().endswith("_") for user in users):
-        return True
-    return any(_is_written(output) for user in users if user.kind() in _VIEWS for output in outputs_of(user))
 
 
 def _taken(node: Any) -> int | None:
