@@ -26,6 +26,7 @@ from ..program.labels import Labels, inverse
 from ..program.schema import REQUIRED, Schema
 from ..program.schema import parse as parse_schema
 from .graph import location
+from .guards import warn_of_guards
 from .tracing.composed import is_composed, parts_of
 from .tracing.flex_attention import attention_recorded
 
@@ -82,6 +83,7 @@ _APPEND = parse_schema("aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)")
 
 def read(exported: torch.export.ExportedProgram) -> Program:
     """The program, its user inputs as inputs, its parameters and buffers under their names."""
+    warn_of_guards(exported)
     return _Reader(_in_parts(exported, frozenset())).program()
 
 
