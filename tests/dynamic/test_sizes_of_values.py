@@ -58,9 +58,16 @@ def positions(x):
     return x[found[0] :] if len(found) > 1 else x  # taken
 
 
-@pytest.mark.parametrize("axes", [{}, {0: "n"}], ids=["fixed", "dynamic"])
+FOLLOWED = (rows, indices)  # where axes are dynamic
+
+
 @pytest.mark.parametrize(
-    "function", [counted, asked, empty, length, rows, indices, repeated, pieces, positions], ids=lambda f: f.__name__
+    "function,axes",
+    [
+        *((f, axes) for f in (counted, asked, empty, length, repeated, pieces, positions) for axes in ({}, {0: "n"})),
+        *((f, {}) for f in FOLLOWED),
+    ],
+    ids=lambda given: given.__name__ if callable(given) else "dynamic" if given else "fixed",
 )
 def test_told(function, axes):
     torch.manual_seed(1)
@@ -70,6 +77,60 @@ def test_told(function, axes):
         warnings.simplefilter("always")
         onnxport.export(function, (torch.randn(6, 4),), input_names=["x"], dynamic_axes={"x": axes})
     assert any(f"{__file__}:{line} takes a size that depends on values" in str(w.message) for w in said)
+
+
+class Experts(torch.nn.Module):
+    """Each token goes to two experts; those that no token chose aren't run."""
+
+    def __init__(self):
+        super().__init__()
+        self.router = torch.nn.Linear(4, 5)
+        self.weights = torch.nn.Parameter(torch.randn(5, 4, 4))
+
+    def forward(self, x):
+        weights, chosen = self.router(x).softmax(-1).topk(2)
+        mask = torch.nn.functional.one_hot(chosen, 5).permute(2, 1, 0)
+        result = torch.zeros_like(x)
+        for expert in (mask.sum((-1, -2)) > 0).nonzero():
+            place, token = torch.where(mask[expert[0]])
+            result.index_add_(0, token, x[token] @ self.weights[expert[0]] * weights[token, place, None])
+        return result
+
+
+class TwoLayers(torch.nn.Sequential):
+    def __init__(self):
+        super().__init__(Experts(), Experts())
+
+    def forward(self, x):
+        return super().forward(x)
+
+
+def listed(x):
+    return torch.stack([row.cumsum(0) * 2 for row in x[x[:, 0] > 0].unbind()])
+
+
+def enumerated(x):
+    total = x.new_zeros(4)
+    for i, row in enumerate(x[x[:, 0] > 0]):
+        total = total + row * i
+    return total
+
+
+@pytest.mark.parametrize("n", [3, 6, 40])
+@pytest.mark.parametrize("make", [*FOLLOWED, Experts, TwoLayers, listed, enumerated], ids=lambda f: f.__name__)
+def test_rows_are_followed(make, n, recwarn):
+    torch.manual_seed(n)
+    model = make() if isinstance(make, type) else make
+    example = torch.randn(n, 4)
+    example[:2], example[2] = example[:2].abs(), -example[2].abs()  # one iteration alone isn't seen to be a loop
+    exported = onnxport.export(model, (example,), input_names=["x"], dynamic_axes={"x": {0: "n"}})
+    assert not [str(w.message) for w in recwarn if issubclass(w.category, OnnxExporterWarning)]
+    for other in (1, 2, 5, 9):
+        x = torch.randn(other, 4)
+        x[0, 0] = 0.5
+        torch.testing.assert_close(exported(x), model(x), rtol=1e-4, atol=1e-5)
+    if make is not listed:
+        torch.testing.assert_close(exported(-x.abs()), model(-x.abs()), rtol=1e-4, atol=1e-5)
 
 
 def columns(x):

@@ -195,7 +195,7 @@ class _Run:
         writers, taken = self.constants.watched(), self.taken.watched()
         kept = self.kept.watched(writers[torch.Tensor.__setitem__])
         kept.update(self.memory.watched(kept))
-        return {**writers, **kept, **taken, **self.pitfalls.watched(taken), **self.asked.instead()}
+        return {**writers, **kept, **taken, **self.pitfalls.watched({**kept, **taken}), **self.asked.instead()}
 
     def _argument_check(self) -> Callable[[Any], bool]:
         """What tells whether a value of the open trace is an argument; it doesn't keep the run alive, which has it."""

@@ -87,7 +87,7 @@ def _thaw(trials: Trials) -> tuple[Report, list[Trial], Trial | None]:
     """See `thaw`; the report lacks the labels of axes. Runs in which other operations ran; and one that differs."""
     program, sizes = trials.program, trials.sizes
     conversions = program.conversions or []
-    if program.keeps_sizes:
+    if program.keeps_sizes and all(reading.of_sizes for reading in program.readings):
         found = _known(trials, sizes, conversions)
         if found is not None:
             return found, [], None

@@ -18,6 +18,7 @@ from ...dtypes import to_scalar_type
 from ...program import Block, Node, Operand, Program, Value
 from ...program.ir import Reading
 from ...program.schema import parse
+from ..watch.readings import ROWS
 
 # Arguments that take lists of any length.
 _ANY_LENGTH = frozenset({"split_sizes", "split_size", "indices"})
@@ -54,6 +55,7 @@ class ReadLists:
         self._made: list[tuple[Any, list[int]]] = [
             (r.value, r.content) for r in readings if isinstance(r.content, list)
         ]
+        self._counted = _counted(program.block, readings) if program is not None else {}
         self.used: set[Value] = set()  # tensors that they are read of
         singles = [r for r in readings if isinstance(r.content, int)]
         if program is not None and len(singles) > 1:
@@ -67,7 +69,13 @@ class ReadLists:
             reading.followed |= not self.used.isdisjoint((value, elements.get(value)))
 
     def __bool__(self) -> bool:
-        return bool(self._made)
+        return bool(self._made or self._counted)
+
+    def counts(self, tensor: Value) -> bool:
+        """Whether values say how many rows a tensor has; a loop over them then runs as often as there are such."""
+        if tensor in self._counted:
+            self.used.add(self._counted[tensor])
+        return tensor in self._counted
 
     def find(self, numbers: Sequence[Any], is_known: Callable[[Value], bool]) -> Read | None:
         """The list that was read last of those that have these numbers, or else all of them so much more or less."""
@@ -147,6 +155,21 @@ class ReadLists:
             return None, []
         made = self.nodes(read, node)
         return made[-1].outputs[0], made
+
+
+def _counted(block: Block, readings: list[Reading]) -> dict[Any, Value]:
+    """Tensors whose rows were counted, and the copies of these numbers."""
+    copies = {reading.value for reading in readings if reading.what == ROWS}
+    sizes: dict[Any, Any] = {}
+    found: dict[Any, Value] = {}
+    for node in block.nodes:
+        if node.op == "aten::size.int" and node.inputs[1] == 0:
+            sizes[node.outputs[0]] = node.inputs[0]
+        elif node.op == "prim::NumToTensor" and node.inputs[0] in sizes:
+            sizes[node.outputs[0]] = sizes[node.inputs[0]]
+        elif node.op == "aten::clone" and node.outputs[0] in copies:
+            found[sizes[node.inputs[0]]] = node.outputs[0]
+    return found
 
 
 def _elements(block: Block, singles: list[Reading]) -> list[tuple[Any, list[int]]]:

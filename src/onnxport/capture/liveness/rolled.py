@@ -343,10 +343,13 @@ class Rolling:
         is_element = 0 <= index < run.start and self.nodes[index].op == "prim::ListUnpack"
         return (self.nodes[index] if is_element else None), output
 
-    def is_cut_by_list(self, unpacked: Node) -> bool:
-        """Whether a list that is taken apart are the pieces of a tensor that a list which was read says the sizes of."""
+    def is_cut_by_values(self, unpacked: Node) -> bool:
+        """Whether a list that is taken apart are the pieces of a tensor that a list which was read says the sizes of, or rows
+        as many as values say."""
         index, _ = self.made.get(unpacked.inputs[0], (-1, 0))  # type: ignore[call-overload]
         operands = self.nodes[index].inputs if index >= 0 else []
+        if operands and self.nodes[index].op == "aten::unbind.int" and operands[1] == 0:
+            return self.lists.counts(operands[0])
         makers = [self.made.get(x, (-1, 0))[0] for x in operands if x.__class__ is Value]
         return any(self.nodes[i].op == "prim::tolist" for i in makers if i >= 0)
 

@@ -22,7 +22,7 @@ from .read_lists import ReadLists
 from .report import Frozen, listed
 from .trial_sizes import Sizes
 from .trials import Trial, Trials
-from .values import ORDERS, computed, is_reading, last_before, numbers
+from .values import ORDERS, computed, counts_rows, is_reading, last_before, numbers
 
 # Traces at further sizes that are made to tell expressions apart.
 _TRIALS = 8
@@ -101,7 +101,7 @@ class Thawing:
                 Trial(t.sizes, t.recording, False, rolls=way, values=t.values, tables=self.trials.tables)
                 for t in different
             ]
-            of_sizes = [other for other in others if other.values is None]
+            of_sizes = [] if counts_rows(program) else [other for other in others if other.values is None]
             longer = self._longer() if all(map(self._is_smaller, others)) else []
             if any(compare(rolled, trial.read())[1] is None for trial in [*(of_sizes or others), *longer]):
                 if way.reads:

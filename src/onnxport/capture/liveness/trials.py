@@ -19,7 +19,7 @@ from .dead import drop_dead
 from .read_lists import ReadLists
 from .report import listed
 from .trial_sizes import Sizes, far, how_many, scanned
-from .values import Other, are_told_apart, numbers, others
+from .values import ALIKE, Other, are_told_apart, counts_otherwise, counts_rows, numbers, others
 
 # A model with very many dynamic axes is run at no more than so many choices of those that are changed, ...
 _GROUPS = 24
@@ -30,6 +30,7 @@ _NUMBERS = ("a Python int", "a Python float", "a Python number")
 # So many sizes are tried where an `if` goes another way, and so many in all.
 _TIMES, _WAYS = 2, 6
 _LONGER = 2  # the elements of what is run are at most so many times the example's, where there is a choice
+_VALUES = 4  # choices of other values that are tried for other numbers of rows
 _LONG = 2000  # nodes of a program that takes long to trace
 
 
@@ -233,10 +234,13 @@ class Trials:
     def with_other_values(self) -> list[Trial]:
         """Traces at the example's sizes with other values, as far as the model takes them."""
         made: list[Trial] = []
-        for values in others(self.program):
+        counts = counts_rows(self.program)  # until another number of them is seen
+        for values in itertools.chain([ALIKE] if counts else [], others(self.program)):
             trial = self.at(dict(self.sizes), values)
-            made += [] if trial is None else [trial]
-            if are_told_apart([numbers(self.program), *(numbers(other.read()) for other in made)]):
+            if trial is not None:
+                made.append(trial)
+                counts = counts and len(made) < _VALUES and not counts_otherwise(self.program, trial.read())
+            if not counts and are_told_apart([numbers(self.program), *(numbers(other.read()) for other in made)]):
                 break
         return made
 

@@ -12,7 +12,7 @@ import torch
 from ...program import Node, Program, Value
 from ...program.ir import Reading
 from ...program.schema import parse
-from ..watch.readings import INTEGERS, operands
+from ..watch.readings import INTEGERS, ROWS, operands
 from .expressions import Expression
 
 
@@ -61,6 +61,8 @@ class Other:
 
 
 ORDERS = tuple(map(Other, _ORDERS))
+# Where all there is is chosen (all experts are, by some token), less is by values that are equal.
+ALIKE = Other(lambda tensor: tensor.reshape(-1)[:1].expand(tensor.numel()).reshape(tensor.shape).clone())
 
 
 def others(program: Program) -> Iterator[Other]:
@@ -94,7 +96,7 @@ def numbers(program: Program) -> dict[str, int]:
     and products of ints, as a count that begins at 0 makes them."""
     found: dict[str, int] = {}
     for index, reading in enumerate(program.readings):
-        if reading.of_sizes:  # their labels tell
+        if reading.of_sizes or reading.what == ROWS:  # their labels tell, or the tensor that has them
             continue
         found.update({f"read {index}{part}": number for part, (number, _) in _parts(reading).items()})
     single = {label: number for label, number in found.items() if label[5:].isdigit()}
@@ -122,6 +124,19 @@ def _parts(reading: Reading) -> Mapping[str, tuple[int, tuple[Any, ...]]]:
 def are_told_apart(seen: Sequence[Mapping[str, int]]) -> bool:
     """Whether each number has been three others, so that a line through them is no coincidence."""
     return all(len({read.get(label) for read in seen}) > 2 for label in seen[0] if " by " not in label)
+
+
+def counts_rows(program: Program) -> bool:
+    """Whether the model goes through rows whose number hangs on values."""
+    return any(reading.what == ROWS and not reading.of_sizes for reading in program.readings)
+
+
+def counts_otherwise(program: Program, other: Program) -> bool:
+    """Whether it goes through another number of them in another run."""
+    if len(program.readings) != len(other.readings):
+        return True
+    pairs = zip(program.readings, other.readings)
+    return any(a.content != b.content for a, b in pairs if a.what == ROWS and not a.of_sizes)
 
 
 def is_reading(label: str) -> bool:

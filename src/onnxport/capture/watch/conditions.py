@@ -19,7 +19,8 @@ import torch
 from ...dims import Dim, Size, evaluate, free_symbols
 from ..graph import inputs_of, outputs_of
 from .dependence import Dependence, reads_content
-from .pitfalls import PIECES, ROWS
+from .pitfalls import PIECES
+from .readings import ROWS
 from .terms import Terms, calculated, is_fixed, is_known, is_written, labels_of
 
 Function = Callable[..., Any]

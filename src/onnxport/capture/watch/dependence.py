@@ -63,6 +63,10 @@ class Dependence:
             self._known |= {(name, False) for name in seen}
         return bool(pending)
 
+    def of_sizes(self, tensor: torch.Tensor) -> bool:
+        """Whether sizes of a traced tensor may depend on the content of an argument."""
+        return self._by_value(torch._C._get_value_trace(tensor))  # type: ignore[attr-defined]
+
     def may_be_of(self, number: Any) -> bool:
         """Whether a number that was taken out of sizes may depend on the content of an argument."""
         return any(map(self._by_value, _sized(number).values()))

@@ -23,7 +23,7 @@ from ..tracing.constants import version_of
 from ..tracing.untraced import untraced
 from .dependence import Dependence, follows_sizes
 from .messages import decides_nothing_else, only_tells
-from .readings import TAKES_LISTS, Readings
+from .readings import ROWS, TAKES_LISTS, Readings
 
 _TAKES: dict[Callable[..., Any], str] = {
     torch.Tensor.item: "a Python number",
@@ -47,7 +47,8 @@ _TAKES: dict[Callable[..., Any], str] = {
 _NOT_OF_VALUES = (torch.Tensor.__len__, torch.Tensor.is_contiguous, torch.Tensor.__format__, torch.Tensor.__repr__)
 _TAKES_ONE = (torch.Tensor.item, torch.Tensor.__int__, torch.Tensor.__float__, torch.Tensor.__bool__)
 _EXPOSES = (torch.Tensor.numpy, torch.Tensor.__array__, torch.Tensor.untyped_storage, torch.Tensor.__dlpack__)
-ROWS, PIECES = "a number of rows", "a number of pieces"
+PIECES = "a number of pieces"
+_TAKE_APART = (torch.Tensor.__iter__, torch.Tensor.unbind, torch.unbind)
 # Whose lines are none of the user's.
 _NOT_THE_USERS = (*INNER, os.path.dirname(numpy.__file__) + os.sep)
 # These look at values to check their arguments.
@@ -79,7 +80,20 @@ class Pitfalls:
         self, instead: Mapping[Callable[..., Any], Callable[..., Any]]
     ) -> dict[Callable[..., Any], Callable[..., Any]]:
         """The functions that take values, and what looks at the tensor before it calls them, or others instead of them."""
-        return {f: self._watch(f, instead.get(f, f), what) for f, what in _TAKES.items()}
+        rows = {function: self._watch_rows(instead[function]) for function in _TAKE_APART}
+        return {**{f: self._watch(f, instead.get(f, f), what) for f, what in _TAKES.items()}, **rows}
+
+    def _watch_rows(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """What takes a tensor apart by its first axis: how many rows there are may hang on values."""
+
+        def watch(*args: Any, **kwargs: Any) -> Any:
+            tensor: Any = args[0] if args else kwargs.get("input")
+            axis = args[1] if len(args) > 1 else kwargs.get("dim", 0)
+            if torch._C._get_tracing_state() and axis == 0 and tensor.dim() and self._dependence.of_sizes(tensor):
+                self.readings.count(tensor, place_unless_told())
+            return call(*args, **kwargs)
+
+        return watch
 
     def _watch(self, function: Callable[..., Any], call: Callable[..., Any], what: str) -> Callable[..., Any]:
         def watch(*args: Any, **kwargs: Any) -> Any:
@@ -122,7 +136,7 @@ class Pitfalls:
                     f"{place} gives the memory of a tensor away, which is then written to, as numpy does: the exported model "
                     "doesn't; compute with tensors"
                 )
-        read = {reading.place for _, reading in self.readings.made}
+        read = {reading.place for _, reading in self.readings.made if reading.what != ROWS}
         for place, what in self.seen.items():
             if place not in read:
                 warn(constant(place, what))

@@ -2,7 +2,8 @@
 
 They are constants of the trace. What they were read from is kept: a copy of the tensor as it was is returned beside the
 model's outputs. Traced again with other values, it shows which constants of the program follow which reading, so that they
-can be computed from the tensor instead (see `liveness`).
+can be computed from the tensor instead (see `liveness`). So is how many rows there are that a model goes through, where values
+decide that: `for i in mask.nonzero()`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from ..graph import inputs_of
 # So many elements of a list, lists, and ints of one source line are followed.
 _ELEMENTS, _LISTS, _INTS = 4096, 256, 64
 INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+ROWS = "a number of rows"
 TAKES_LISTS = frozenset({torch.Tensor.tolist, torch.Tensor.numpy, torch.Tensor.__array__})
 TAKES_INTS = frozenset({torch.Tensor.item, torch.Tensor.__int__, torch.Tensor.__index__, *TAKES_LISTS})
 
@@ -55,6 +57,14 @@ class Readings:
             content = result if isinstance(result, int) else [int(x) for x in _flat(result)]
             self.made.append((tensor.clone(), Reading(None, content, place, what, of_sizes)))
         return True
+
+    def count(self, tensor: torch.Tensor, place: str) -> None:
+        """Keep how many rows a tensor has, of which that isn't known yet to hang on values."""
+        rows: Any = tensor.size(0)  # a tensor while it is traced
+        key = _origin(rows)
+        if place and key not in self._keys:
+            self._keys.add(key)
+            self.made.append((rows.clone(), Reading(None, int(rows), place, ROWS)))
 
     def tensors(self) -> list[torch.Tensor]:
         """What the trace has to return; nothing of lines that read very often, as a loop over rows does."""
