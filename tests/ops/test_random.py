@@ -5,6 +5,7 @@ import pytest
 import torch
 from tests.harness import LATEST, case, check, export_checked, f32, feeds, operators
 
+import onnxport
 from onnxport.errors import LoweringError
 
 OPSETS = (9, 13, 21, 22, LATEST)
@@ -57,6 +58,13 @@ DISTRIBUTIONS = {
     "randint": (lambda x: torch.randint(3, 7, (x.shape[0], 4)), (4.5, 1.118, 3, 6)),
     "randint_high": (lambda x: torch.randint(2, (x.shape[0], 4), dtype=torch.int32), (0.5, 0.5, 0, 1)),
     "randint_like": (lambda x: torch.randint_like(x, 2), (0.5, 0.5, 0, 1)),
+    "rand_passing_none": (lambda x: torch.rand(x.shape[0], 4, generator=None, dtype=torch.float64), UNIFORM),
+    "randn_passing_none": (lambda x: torch.randn((x.shape[0], 4), generator=None), NORMAL),
+    "randint_passing_none": (lambda x: torch.randint(3, 7, (x.shape[0], 4), generator=None), (4.5, 1.118, 3, 6)),
+    "randint_high_passing_none": (
+        lambda x: torch.randint(2, (x.shape[0], 4), generator=None, dtype=torch.int32),
+        (0.5, 0.5, 0, 1),
+    ),
     "bernoulli": (lambda x: torch.bernoulli(x + 0.25), (0.25, 0.433, 0, 1)),
     "bernoulli_p": (lambda x: torch.bernoulli(x, 0.25), (0.25, 0.433, 0, 1)),
     "bernoulli_": (lambda x: x.clone().bernoulli_(0.25), (0.25, 0.433, 0, 1)),
@@ -152,3 +160,9 @@ def test_distributions_check_their_arguments_without_a_warning():
 def test_draws_by_rejection_are_refused(draw):
     with pytest.raises(LoweringError, match="make them an input"):
         check(case("draw", draw, f32(3, low=0.1, high=0.9)))
+
+
+@pytest.mark.parametrize("draw", [torch.rand, torch.randn, lambda *size, **more: torch.randint(3, size, **more)])
+def test_generators_are_refused(draw):
+    with pytest.raises(LoweringError, match="no random generators; call rand"):
+        onnxport.export(lambda x: x + draw(2, 3, generator=torch.Generator()), (torch.zeros(2, 3),))

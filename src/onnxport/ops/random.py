@@ -8,6 +8,7 @@ numbers are therefore put together from random bits, which are what a Dropout le
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -73,12 +74,6 @@ def rand(g: Builder, size: list[Size], dtype: int | None = None, *_: Any) -> Ten
     return uniform(g, size, _float_dtype(dtype_or(dtype)))
 
 
-@lowering("aten::rand.generator", "aten::randn.generator")
-def rand_generator(g: Builder, size: list[Size], *_: Any) -> Tensor:
-    """rand.generator(SymInt[] size, *, Generator? generator, ...) -> Tensor"""
-    raise LoweringError("an ONNX model has no random generators; call rand and randn without one")
-
-
 @lowering("aten::randn")
 def randn(g: Builder, size: list[Size], dtype: int | None = None, *_: Any) -> Tensor:
     """randn(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, ...) -> Tensor"""
@@ -134,6 +129,37 @@ def randperm(g: Builder, n: Size, dtype: int | None = None, *_: Any) -> Tensor:
     """randperm(SymInt n, *, ScalarType? dtype=long, Layout? layout=None, ...) -> Tensor"""
     order = g.topk(uniform(g, [n], torch.float32), n, 0)[1]
     return g.cast(order, dtype_or(dtype, torch.int64))
+
+
+def _register_generators() -> None:
+    """The same functions with `generator=` behind the sizes, which is None where code passes on what it wasn't given."""
+    for function, position, *names in (
+        (rand, 1, "rand.generator"),
+        (randn, 1, "randn.generator"),
+        (rand_like, 1, "rand_like.generator"),
+        (randn_like, 1, "randn_like.generator"),
+        (randint, 2, "randint.generator"),
+        (randint_low, 3, "randint.low_generator"),
+        (randint_like, 2, "randint_like.generator", "randint_like.Tensor_generator"),
+        (randint_like_low, 3, "randint_like.low_generator_dtype"),
+        (randperm, 1, "randperm.generator"),
+    ):
+        lowering(*(f"aten::{name}" for name in names))(_without_generator(function, position))
+
+
+def _without_generator(function: Callable[..., Tensor], position: int) -> Callable[..., Tensor]:
+    def call(g: Builder, *args: Any) -> Tensor:
+        if args[position] is not None:
+            raise LoweringError(
+                f"an ONNX model has no random generators; call {function.__name__.removesuffix('_low')} without one"
+            )
+        return function(g, *args[:position], *args[position + 1 :])
+
+    call.__doc__ = function.__doc__
+    return call
+
+
+_register_generators()
 
 
 # -- in place of what a tensor holds --------------------------------------------------------------
