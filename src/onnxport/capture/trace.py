@@ -233,7 +233,10 @@ class _Run:
             self._trace(self.run)
         except TypeError as error:
             refuse_constructor(error)
-            raise
+            if "Tensor" not in str(error):
+                raise
+            self.mode.compare_at_once()  # `is_causal=n > 1`
+            self._trace(self.run)
         except RuntimeError as error:
             if enclosed.is_enclosed(error):
                 with enclosed.functions_called():

@@ -46,12 +46,13 @@ def thaw(program: Program, sizes: Sizes, reruns: Reruns, known: Callable[[Progra
         trials = trials if report.unchanged else Trials(program, sizes, reruns)
         far, where = beyond(trials, unchanged=report.unchanged)
         return dataclasses.replace(report, frozen=tuple(far), small=where, conversions=()) if far else report
-    tried = [dict(sizes), *(other.sizes for other in others), trial_sizes.doubled(sizes)]
+    ways = Trials(program, sizes, reruns).other_ways() if others else []
+    tried = [dict(sizes), *(other.sizes for other in others), trial_sizes.doubled(sizes), *ways]
     may_be = len(report.frozen) == 1 or any(frozen.is_loop for frozen in report.frozen)
     for trial in others:
         elsewhere = _of_trial(trial, program, known)
         found = Trials(elsewhere, sizes, reruns)
-        is_general = found.agree(tried)
+        is_general = found.agree(tried, each=True)
         if is_general or (trial.values is None and may_be):
             again, _, _ = _thaw(Trials(elsewhere, trial.sizes, reruns))
             # More iterations may show a loop, which then has to give what the model gives where it has fewer.

@@ -97,13 +97,14 @@ def scanned(sizes: Sizes, conversions: Sequence[Conversion] = ()) -> list[dict[s
     as they are, small or 1. Those about what sizes were compared with are among them."""
     found: dict[tuple[int, ...], dict[str, int]] = {}
     bounds = {c.threshold + step for c in conversions if c.threshold is not None for step in (-1, 0, 1)}
+    least = 0 if any(c.threshold == 0 for c in conversions) else 1  # `if cache.shape[1] > 0`
     others = [dict(sizes), {label: _quarter(size) for label, size in sizes.items()}, dict.fromkeys(sizes, 1)]
     for label, size in sizes.items():
         steps = [size + step for step in range(-_NEAR, _NEAR + 1)]
-        for n in (*steps, *range(1, _NEAR), *(size * factor // 4 for factor in _QUARTERS), *sorted(bounds)):
+        for n in (*steps, *range(least, _NEAR), *(size * factor // 4 for factor in _QUARTERS), *sorted(bounds)):
             together = {other: max(1, s + n - size) for other, s in sizes.items()}
             for made in (together, *({**other, label: n} for other in others)):
-                if n > 0 and made != sizes:
+                if n >= least and made != sizes:
                     found.setdefault(tuple(made.values()), made)
 
     def cost(made: Sizes) -> float:

@@ -275,18 +275,27 @@ class Trials:
         made = (self.at(sizes) for sizes in options if self.runs(sizes))
         return next((trial for trial in made if trial is not None and not trial.same), None)
 
-    def agree(self, options: Iterable[dict[str, int]]) -> bool:
+    def agree(self, options: Iterable[dict[str, int]], *, each: bool = False) -> bool:
         """Whether the program gives, wherever the model runs another one, the same results: an `if` that only saves
-        time, as attention has one for single tokens."""
+        time, as attention has one for single tokens.
+
+        Args:
+            each: whether all sizes are tried, as another program may decide what this one doesn't.
+        """
         tried = {tuple(at.values()): at for at in map(self.allowed, options)}.values()
-        return all(map(self._agrees, self._of_each_way([sizes for sizes in tried if not self.known(sizes)])))
+        other = [sizes for sizes in tried if not self.known(sizes)]
+        return all(map(self._agrees, other if each else self._of_each_way(other)))
 
     def _agrees(self, sizes: dict[str, int]) -> bool:
         key = tuple(sizes.values())
         if key not in self._agreed:
             expected = self.reruns.run(sizes)
-            self._agreed[key] = isinstance(expected, Exception) or _are_close(
-                self.reruns.replay(self.program.keep_alive, sizes), expected, more=len(self.program.readings)
+            self._agreed[key] = (
+                isinstance(expected, Exception)
+                or (0 in key and _are_empty(expected))
+                or _are_close(
+                    self.reruns.replay(self.program.keep_alive, sizes), expected, more=len(self.program.readings)
+                )
             )
         return self._agreed[key]
 
@@ -341,6 +350,11 @@ def _are_close(given: list[torch.Tensor] | Exception, expected: list[torch.Tenso
     if isinstance(given, Exception) or len(given) - more != len(expected):
         return False
     return all(map(_is_close, given, expected))
+
+
+def _are_empty(tensors: list[torch.Tensor]) -> bool:
+    """Whether there is nothing in results, as what returns early of empty arguments has it, in whatever form."""
+    return not any(tensor.numel() for tensor in tensors)
 
 
 def _is_close(a: torch.Tensor, b: torch.Tensor) -> bool:

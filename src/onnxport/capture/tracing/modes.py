@@ -14,8 +14,8 @@ import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
 from ...errors import LoweringError
-from . import hidden_views, index_parts, sparse
-from .traced_sizes import arithmetic_watched, exact, is_number, is_size
+from . import hidden_views, index_parts, read_numbers, sparse
+from .traced_sizes import arithmetic_watched, comparisons, exact, is_number, is_of_sizes, is_size
 
 Function = Callable[..., Any]
 
@@ -70,6 +70,12 @@ class TracingMode(TorchFunctionMode):
         self._instead = {**_INSTEAD, **watched}
         self.called: set[Function] = set()
 
+    def compare_at_once(self) -> None:
+        """From now on comparisons of sizes are bools, as an `if` takes them."""
+        bool_of = self._instead[torch.Tensor.__bool__]
+        for function in comparisons():
+            self._instead[function] = _taken(self._instead[function], bool_of)
+
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
@@ -89,6 +95,15 @@ class TracingMode(TorchFunctionMode):
         except Exception:
             self._failed()
             raise
+
+
+def _taken(compare: Function, bool_of: Function) -> Function:
+    def taken(*args: Any, **kwargs: Any) -> Any:
+        result = compare(*args, **kwargs)
+        of_sizes = torch._C._get_tracing_state() and not kwargs and all(map(is_of_sizes, args))
+        return bool_of(result) if of_sizes else result
+
+    return taken
 
 
 def _out_of_place(in_place: Function, out_of_place: Function) -> Function:
@@ -392,6 +407,7 @@ _INSTEAD: dict[Function, Function] = {
     **_OF_SIZES,
     **sparse.INSTEAD,
     **hidden_views.INSTEAD,
+    **read_numbers.INSTEAD,
     **{in_place: _out_of_place(in_place, _OF_SIZES[other]) for in_place, other in _OUT_OF_PLACE.items()},
     **{function: _listed(function, count, names) for function, (count, names) in _LISTS.items()},
     **{f: _transposed(f) for f in (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)},

@@ -84,16 +84,17 @@ _OF_FLOATS: dict[Function, Function] = {
         function: function
         for function in (
             torch.Tensor.add, torch.Tensor.sub, torch.Tensor.mul, torch.Tensor.div, torch.Tensor.neg, torch.Tensor.abs,
-            torch.Tensor.pow, torch.Tensor.remainder, torch.Tensor.__rsub__, torch.Tensor.__rpow__,
-            torch.Tensor.__floordiv__, torch.Tensor.__rfloordiv__,
+            torch.Tensor.pow, torch.Tensor.__pow__, torch.Tensor.remainder, torch.Tensor.__rsub__, torch.Tensor.__rpow__,
+            torch.Tensor.__rmod__, torch.Tensor.__floordiv__, torch.Tensor.__rfloordiv__,
         )
     },
     torch.Tensor.__rdiv__: _divided,
 }  # fmt: skip
+_POWERS = (torch.Tensor.pow, torch.Tensor.__pow__)
 # Which argument divides.
 _DIVISORS: dict[Function, int] = {
     torch.Tensor.div: 1, torch.Tensor.remainder: 1, torch.Tensor.__floordiv__: 1,
-    torch.Tensor.__rdiv__: 0, torch.Tensor.__rfloordiv__: 0,
+    torch.Tensor.__rdiv__: 0, torch.Tensor.__rfloordiv__: 0, torch.Tensor.__rmod__: 0,
 }  # fmt: skip
 _MADE_OF = "_onnxport_made_of"
 _EXACT = "_onnxport_exact"
@@ -104,8 +105,13 @@ def arithmetic_watched() -> dict[Function, Function]:
     compare them."""
     return {
         **{function: _keeping(function, exactly) for function, exactly in _OF_FLOATS.items()},
-        **{getattr(torch.Tensor, name): _comparing(getattr(torch.Tensor, name)) for name in _COMPARISONS},
+        **{function: _comparing(function) for function in comparisons()},
     }
+
+
+def comparisons() -> list[Function]:
+    """The functions that compare, as operators of Python call them."""
+    return [getattr(torch.Tensor, name) for name in _COMPARISONS]
 
 
 _COMPARISONS = ("__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__", "lt", "le", "gt", "ge", "eq", "ne")
@@ -113,7 +119,7 @@ _COMPARISONS = ("__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__", "lt"
 
 def _comparing(function: Function) -> Function:
     def compare(*args: Any, **kwargs: Any) -> Any:
-        if any(hasattr(x, _MADE_OF) for x in args) and torch._C._get_tracing_state() and all(map(_is_of_sizes, args)):
+        if any(hasattr(x, _MADE_OF) for x in args) and torch._C._get_tracing_state() and all(map(is_of_sizes, args)):
             return function(*(_operand(exact(x) if isinstance(x, torch.Tensor) else x) for x in args), **kwargs)
         return function(*args, **kwargs)
 
@@ -122,19 +128,30 @@ def _comparing(function: Function) -> Function:
 
 def _keeping(function: Function, exactly: Function) -> Function:
     def arithmetic(*args: Any, **kwargs: Any) -> Any:
-        if function in _DIVISORS and torch._C._get_tracing_state() and all(map(_is_of_sizes, args)):
+        if function in _DIVISORS and torch._C._get_tracing_state() and all(map(is_of_sizes, args)):
             if len(args) == 2 and float(args[_DIVISORS[function]]) == 0:
                 raise ZeroDivisionError("division by zero")  # as numbers of Python do
-        result = function(*args, **kwargs)
+        floats = function in _POWERS and len(args) == 2 and _is_whole(args[0]) and _is_negative(args[1])
+        result = function(args[0].to(torch.get_default_dtype()), args[1]) if floats else function(*args, **kwargs)
         if result.__class__ is torch.Tensor and not result.dim() and result.is_floating_point() and not kwargs:
-            if torch._C._get_tracing_state() and all(map(_is_of_sizes, args)):
+            if torch._C._get_tracing_state() and all(map(is_of_sizes, args)):
                 setattr(result, _MADE_OF, (exactly, args))
         return result
 
     return arithmetic
 
 
-def _is_of_sizes(operand: Any) -> bool:
+def _is_whole(operand: Any) -> bool:
+    return operand.__class__ is torch.Tensor and bool(torch._C._get_tracing_state()) and is_size(operand)
+
+
+def _is_negative(operand: Any) -> bool:
+    """`n**-1` is a float to Python; tensors of ints refuse it."""
+    return operand.__class__ is int and operand < 0
+
+
+def is_of_sizes(operand: Any) -> bool:
+    """Whether it is a number that is known, or follows from sizes."""
     if operand.__class__ is torch.Tensor:
         return is_number(operand)
     return operand.__class__ in (int, float)

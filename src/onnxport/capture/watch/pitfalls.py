@@ -162,7 +162,9 @@ def constant(place: str, what: str, taken: str = "the value of a tensor") -> str
 
 
 def _threshold(condition: torch.Tensor) -> int | None:
-    """The number that a size is compared with in `n > 512`."""
+    """The number that a size is compared with in `n > 512`; in `if n`, too."""
+    if condition.dtype == torch.int64:
+        return 0
     node: Any = torch._C._get_value_trace(condition).node()  # type: ignore[attr-defined]
     for value in inputs_of(node):
         number = value.toIValue()
