@@ -128,7 +128,7 @@ def _first_trials(
 ) -> tuple[Trial | None, Trial | None, list[dict[str, int]]]:
     """The model at larger sizes; at others where those show nothing, as where an `if` goes another way; and such sizes."""
     program, sizes = trials.program, trials.sizes
-    grown = trials.first(trial_sizes.grown(sizes, conversions))
+    grown = trials.first(trial_sizes.grown(sizes, conversions, trials.compared))
     crossed: Trial | None = None
     if grown is None:  # sizes of 1 show little: they are broadcast
         crossed = trials.first(trial_sizes.shrunk(sizes))
@@ -168,7 +168,7 @@ def _known(trials: Trials, sizes: Sizes, conversions: Sequence[Conversion]) -> R
     other = next(filter(trials.runs, map(trials.allowed, trial_sizes.cheap(sizes))), None)
     if other is None or trials.known(other) is None:
         return None
-    larger = next(trial_sizes.near(sizes, conversions))  # beyond what sizes were compared with
+    larger = next(trial_sizes.near(sizes, conversions, trials.compared))  # beyond what sizes were compared with
     if trials.known(larger) is None:
         return None
     alone, stuck = trials.others(other)

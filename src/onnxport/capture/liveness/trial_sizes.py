@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 from ...program.ir import Conversion
 
@@ -23,23 +23,24 @@ _HALVED = 8
 _COST = 32  # times the example's run, in all: convolutions and attention at large sizes take minutes
 
 
-def grown(sizes: Sizes, conversions: Sequence[Conversion]) -> Iterator[dict[str, int]]:
+def grown(sizes: Sizes, conversions: Sequence[Conversion], compared: Container[str]) -> Iterator[dict[str, int]]:
     """Larger sizes to try, as `near`; of a program that isn't known to take numbers from sizes so much larger that most
     quotients (`n // 2`, `n // 16`) are others: nothing else would show one that was read unseen."""
     steps = _steps(sizes)
     larger = {label: size + min(size, _STEP) // 2 * 2 + step for (label, size), step in zip(sizes.items(), steps)}
     if not conversions and math.prod(larger[label] / max(size, 1) for label, size in sizes.items()) <= _COST / 4:
         yield larger
-    yield from near(sizes, conversions)
+    yield from near(sizes, conversions, compared)
 
 
-def near(sizes: Sizes, conversions: Sequence[Conversion]) -> Iterator[dict[str, int]]:
-    """Larger sizes to try: beyond what they were compared with, of another parity each; else whole multiples."""
+def near(sizes: Sizes, conversions: Sequence[Conversion], compared: Container[str]) -> Iterator[dict[str, int]]:
+    """Larger sizes to try: beyond what those that are compared were compared with, of another parity each; else whole
+    multiples."""
     limit = max(sizes.values(), default=0) * _GROWTH + 64
     beyond = max([c.threshold for c in conversions if c.threshold is not None and c.threshold <= limit], default=0)
     steps = dict(zip(sizes, _steps(sizes)))
     if beyond >= min(sizes.values()):
-        larger = {label: max(size, beyond) + steps[label] for label, size in sizes.items()}
+        larger = {n: max(size, beyond if n in compared else 0) + steps[n] for n, size in sizes.items()}
         if math.prod(larger[label] / max(size, 1) for label, size in sizes.items()) <= _COST:
             yield larger
     yield {label: size + steps[label] for label, size in sizes.items()}
@@ -53,7 +54,7 @@ def near(sizes: Sizes, conversions: Sequence[Conversion]) -> Iterator[dict[str, 
 def cheap(sizes: Sizes) -> Iterator[dict[str, int]]:
     """Other sizes at which to see that a model runs at all: half of those that aren't small, else as `near`."""
     yield {label: size // 2 if size >= _HALVED else size + 1 for label, size in sizes.items()}
-    yield from near(sizes, ())
+    yield from near(sizes, (), ())
 
 
 def _steps(sizes: Sizes) -> list[int]:
@@ -78,7 +79,7 @@ def doubled(sizes: Sizes) -> dict[str, int]:
     larger = {label: 2 * size + 3 for label, size in sizes.items()}
     if math.prod(larger[label] / max(size, 1) for label, size in sizes.items()) <= _COST / 4:
         return larger
-    return {label: size + size // 4 + 3 for label, size in sizes.items()}
+    return {label: size + size // 4 + (3 if size >= _HALVED else 1) for label, size in sizes.items()}
 
 
 def far(sizes: Sizes) -> tuple[list[dict[str, int]], list[dict[str, int]]]:

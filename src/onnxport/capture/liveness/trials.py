@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 import math
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -110,6 +110,15 @@ class Trials:
     def allowed(self, sizes: Sizes) -> dict[str, int]:
         """Sizes that may be, near to these."""
         return self.program.labels.allowed(self.sizes, sizes)
+
+    @property
+    def compared(self) -> Container[str]:
+        """The labels of sizes that may have been compared with numbers."""
+        conditions = self.program.conditions
+        if not self.program.keeps_sizes or conditions.lost or conditions.incomplete:
+            return self.sizes
+        found = conditions.labels if conditions.numbers else frozenset[str]()
+        return self.sizes if found is None else found  # type: ignore[no-any-return]
 
     def scanned(self, numbers: Any) -> list[dict[str, int]]:
         """Sizes at which to look what numbers of `Conditions` are, the nearest to the example's first; of all labels that they
