@@ -154,6 +154,7 @@ def _recorded(call: _Call, hashes: Hashes, asked: Asked) -> _Run:
         padded_with_zeros(),
         noting_hashes(hashes, place_of_call),
         attention_recorded(),
+        enclosed.make_fx_refused(),
         run.mode,
     ):
         run.record()

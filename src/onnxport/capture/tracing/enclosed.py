@@ -4,6 +4,8 @@
   arguments): the tracer looks for them among the arguments and fails. It records the forward as if it were called.
 * `torch.func`, `torch.vmap`, `torch.autograd.grad` in forward: the tracer doesn't know the tensors that they make. The
   run is flattened to operators by `make_fx` first.
+* `make_fx` itself, which `torch.func.linearize` calls: in a trace it leaves the tracer broken for all that comes, and within
+  another one it makes constants of values. It is refused.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ _TRANSFORMED = (
     "Cannot insert a Tensor that requires grad",
     "Unsupported value kind: Tensor",
     "Cannot access data pointer of Tensor that doesn't have storage",
+    "Attempted to access the data pointer on an invalid python storage",
     "The stateless API can't be used with Jitted modules",
 )
 
@@ -69,6 +72,27 @@ def functions_called() -> Iterator[None]:
         return cls.forward(context, *args, **kwargs)
 
     with mock.patch.object(torch.autograd.Function, "apply", classmethod(call)):
+        yield
+
+
+@shared
+@contextlib.contextmanager
+def make_fx_refused() -> Iterator[None]:
+    """`make_fx` fails in a trace, and within another one."""
+    from torch.fx.experimental import proxy_tensor
+
+    tracer = proxy_tensor._MakefxTracer
+    trace = tracer.trace
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if torch._C._get_tracing_state() is not None or proxy_tensor.get_proxy_mode() is not None:
+            raise LoweringError(
+                "the model calls make_fx, as torch.func.linearize does, which can't be recorded; "
+                "call the function itself, and torch.func.jvp for linearize"
+            )
+        return trace(self, *args, **kwargs)
+
+    with mock.patch.object(tracer, "trace", call):
         yield
 
 
