@@ -46,7 +46,8 @@ def thaw(program: Program, sizes: Sizes, reruns: Reruns, known: Callable[[Progra
         trials = trials if report.unchanged else Trials(program, sizes, reruns)
         far, where = beyond(trials, unchanged=report.unchanged)
         return dataclasses.replace(report, frozen=tuple(far), small=where, conversions=()) if far else report
-    ways = Trials(program, sizes, reruns).other_ways() if others else []
+    mine = Trials(program, sizes, reruns)
+    ways = [*mine.other_ways(), *mine.same_way()] if others else []
     tried = [dict(sizes), *(other.sizes for other in others), trial_sizes.doubled(sizes), *ways]
     may_be = len(report.frozen) == 1 or any(frozen.is_loop for frozen in report.frozen)
     for trial in others:
