@@ -38,6 +38,14 @@ LIVE = [
     program("inverse", lambda x: x * x.shape[1] ** -1 + x.shape[0] ** -2, f("b", "n"), b=2, n=6),
     program("inverse_rounded", lambda x: x * math.floor(60 * x.shape[1] ** -1), f("b", "n"), b=2, n=6),
     program("rest", lambda x: x * (2.5 % x.shape[1]) + 7 % x.shape[0], f("b", "n"), b=2, n=6),
+    program("slope_of_elu", lambda x: F.elu(x, alpha=x.shape[1]) + F.celu(x, alpha=1 / x.shape[1]), f("b", "n"), b=2, n=6),
+    program(
+        "numbers_for_nan",
+        lambda x: torch.nan_to_num(x.log(), nan=x.shape[1]) + torch.nan_to_num(1 / x.relu(), posinf=x.shape[0]),
+        f("b", "n"),
+        b=2,
+        n=6,
+    ),
     program(
         "third_root",  # 64 ** (1 / 3) is less than 4
         lambda x: x[:, : math.floor(x.shape[1] ** (1 / 3))], f("b", "n"), b=2, n=64, others=[at(b=1, n=1), at(b=3, n=125), at(b=2, n=216)],

@@ -78,9 +78,11 @@ def prelu(g: Builder, self: Tensor, weight: Tensor) -> Tensor:
 @lowering("aten::elu")
 def elu(g: Builder, self: Tensor, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Tensor:
     """elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor"""
-    if scale == 1 and input_scale == 1 and self.dtype != torch.float64:
+    is_known = isinstance(alpha, (int, float))
+    if scale == 1 and input_scale == 1 and self.dtype != torch.float64 and is_known:
         return g.op("Elu", self, alpha=float(alpha))
-    negative = g.mul(g.expm1(g.mul(self, input_scale)), alpha * scale)
+    factor = g.scalar(alpha * scale if is_known else alpha, self.dtype)
+    negative = g.mul(g.expm1(g.mul(self, input_scale)), factor if is_known else g.mul(factor, scale))
     return g.where(g.greater(self, 0), g.mul(self, scale), negative)
 
 
@@ -96,9 +98,10 @@ def selu(g: Builder, self: Tensor) -> Tensor:
 @lowering("aten::celu")
 def celu(g: Builder, self: Tensor, alpha: Any = 1.0) -> Tensor:
     """celu(Tensor self, Scalar alpha=1.) -> Tensor"""
-    if g.opset >= 12 and self.dtype != torch.float64:
+    if g.opset >= 12 and self.dtype != torch.float64 and isinstance(alpha, (int, float)):
         return g.op("Celu", self, alpha=float(alpha))
-    return g.mul(elu(g, g.div(self, alpha)), alpha)
+    factor = g.scalar(alpha, self.dtype)
+    return g.mul(elu(g, g.div(self, factor)), factor)
 
 
 @lowering("aten::gelu")

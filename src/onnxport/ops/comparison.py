@@ -240,16 +240,14 @@ def isreal(g: Builder, self: Tensor) -> Tensor:
 
 
 @lowering("aten::nan_to_num")
-def nan_to_num(
-    g: Builder, self: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
-) -> Tensor:
+def nan_to_num(g: Builder, self: Tensor, nan: Any = None, posinf: Any = None, neginf: Any = None) -> Tensor:
     """nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor"""
     if self.is_complex:
         return join(g, *[nan_to_num(g, part, nan, posinf, neginf) for part in both(g, self)])
     if not self.is_float:
         return self
     limits = torch.finfo(self.dtype)
-    result = g.where(g.isnan(self), nan or 0.0, self)
+    result = g.where(g.isnan(self), 0.0 if nan is None else nan, self)
     result = g.where(g.equal(self, math.inf), limits.max if posinf is None else posinf, result)
     return g.where(g.equal(self, -math.inf), limits.min if neginf is None else neginf, result)
 
