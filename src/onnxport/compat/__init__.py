@@ -2,8 +2,6 @@
 
 from . import autograd  # noqa: F401  (tells the evaluator how autograd functions are converted)
 from .conversion import resolver, stays_whole
-from .graph import Graph
 from .registration import register_custom_op_symbolic, unregister_custom_op_symbolic
-from .value import Value
 
-__all__ = ["Graph", "Value", "register_custom_op_symbolic", "resolver", "stays_whole", "unregister_custom_op_symbolic"]
+__all__ = ["register_custom_op_symbolic", "resolver", "stays_whole", "unregister_custom_op_symbolic"]

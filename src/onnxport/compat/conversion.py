@@ -15,7 +15,6 @@ from ..lower.registry import Lowering
 from ..options import OperatorExportTypes
 from ..program import Node
 from . import registration
-from .graph import ATEN, Graph
 
 
 def resolver(kind: OperatorExportTypes) -> Resolver | None:
@@ -68,6 +67,8 @@ def _attempt(node: Node, user: Lowering | None, fallback: Lowering, g: Builder, 
 
 def _as_aten(node: Node, g: Builder, *arguments: Any) -> Any:
     """`org.pytorch.aten::ATen` with the operator's name: the runtime is to ask PyTorch for it."""
+    from .graph import ATEN
+
     attributes = {"operator": _functional_name(node), "overload_name": node.schema.overload if node.schema else ""}
     return _custom(node, g, ATEN, "ATen", arguments, attributes)
 
@@ -81,6 +82,8 @@ def _custom(
     node: Node, g: Builder, domain: str, op_type: str, arguments: Sequence[Any], attributes: dict[str, Any]
 ) -> Any:
     """Constants are inputs as tensors are, but strings, which become attributes named as in the schema."""
+    from .graph import Graph  # what most exports do without
+
     graph = Graph(g, node)
     names = [a.name for a in node.schema.arguments] if node.schema else []
     inputs: list[Any] = []

@@ -19,7 +19,6 @@ from ..lower.builder import Builder
 from ..lower.registry import Lowering
 from ..options import newest_opset
 from ..program import Node, Schema
-from .graph import Graph
 
 Symbolic = Callable[..., Any]
 
@@ -121,6 +120,8 @@ def symbolic_lowering(function: Symbolic, node: Node) -> Lowering:
     """A symbolic function as a lowering of this node."""
 
     def lower(builder: Builder, *arguments: Any) -> Any:
+        from .graph import Graph  # what most exports do without
+
         graph = Graph(builder, node)
         values = [graph.wrap(argument) for argument in fitting(function, arguments, node.schema)]
         with translating(node):

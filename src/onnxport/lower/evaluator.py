@@ -18,7 +18,6 @@ from ..errors import LoweringError, OpsetError, Unsupported, UnsupportedOperator
 from ..program import Block, Node, Operand, Program, Schema, Value
 from . import quantized, registry, views
 from .builder import Builder
-from .control_flow.branches import both_ways
 from .facts import NOTHING, Facts
 from .storage import Appending, Cell, Journal, OnlyAppends, Ref
 from .values import MISSING, Maybe, Sequence, Tensor, Unclear, Undecided, describe
@@ -146,7 +145,7 @@ class Evaluator:
             if isinstance(x, Maybe):
                 if node.schema is None or not node.schema.arguments[i].type.endswith("?"):
                     raise LoweringError(f"{x} is used where it may be None; check `is not None` before")
-                return both_ways(self, node, x.present)
+                return _both_ways(self, node, x.present)
         lower = self.lowering(node, arguments)
         if lower is None:
             self.note_missing(node)
@@ -159,7 +158,7 @@ class Evaluator:
         except Undecided as error:
             if error.scalar is None or error.scalar.kind is not bool or not any(x is error.scalar for x in arguments):
                 raise LoweringError(error.reason) from error
-            return both_ways(self, node, error.scalar)
+            return _both_ways(self, node, error.scalar)
         results = [result] if len(node.outputs) == 1 else list(result or ())
         if self.facts is not NOTHING and not self.mutates:  # an argument given back is what it was, outside of here too
             results = [next((h for a, h in zip(arguments, held) if a is r), r) for r in results]
@@ -504,3 +503,9 @@ def _is_complex(value: Any) -> bool:
 
 
 __all__ = ["MISSING", "Evaluator"]
+
+
+def _both_ways(evaluator: Evaluator, node: Node, condition: Any) -> None:
+    from .control_flow.branches import both_ways  # control flow is seldom, and large
+
+    both_ways(evaluator, node, condition)

@@ -23,7 +23,6 @@ from .beyond import beyond
 from .comparison import takes_pieces
 from .dead import drop_dead
 from .report import Report, listed
-from .thawing import Thawing
 from .trial_sizes import Sizes
 from .trials import Reruns, Trial, Trials
 
@@ -151,6 +150,8 @@ def _replaced(
     trials: Trials, made: list[Trial], ways: Sequence[dict[str, int]], stuck: tuple[str, ...]
 ) -> tuple[Report, bool]:
     """Replace constants of the program that follow sizes, in place. The report; and whether other operations ran in runs."""
+    from .thawing import Thawing  # large, and seldom needed
+
     program = trials.program
     program.conditions.forget()
     drop_dead(program)
