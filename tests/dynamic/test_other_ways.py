@@ -45,6 +45,7 @@ WRONG = {
     "bucket": lambda m, x, n: x * (1.0 if n < 13 else 2.0),
     "sizes_in_a_set": lambda m, x, n: x * len(set(x.shape)),
     "pieces_by_a_size": lambda m, x, n: torch.cat([part[:, :2].cumsum(1) for part in x.chunk(n // 2, 1)], 1),
+    "least_of_an_int": lambda m, x, n: x * min(int(n), 5),
     "third": lambda m, x, n: x * (2.0 if n % 3 == 1 else 1.0),
 }
 RIGHT = {
@@ -52,6 +53,8 @@ RIGHT = {
     "checked": lambda m, x, n: x + torch.arange(checked(n))[:, None],
     "same_either_way": lambda m, x, n: x[:, :5] if n > 5 else x[:, :5].clone(),
     "only_width": lambda m, x, n: x * 2 if x.shape[2] % 4 == 0 else x,
+    "cut_by_an_int": lambda m, x, n: x[:, : min(int(n), 5)],
+    "ifs_beside_an_int": lambda m, x, n: (x * int(x.shape[2]) if n > 1 else 8 * x) + x.sum(),
     "saves_time": lambda m, x, n: x.sum(1) if n % 2 else x.flip(1).sum(1),
 }
 

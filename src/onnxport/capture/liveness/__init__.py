@@ -107,7 +107,7 @@ def _thaw(trials: Trials) -> tuple[Report, list[Trial], Trial | None]:
         all(trial.same for trial in read)
         and grown is not None
         and bool(conversions)
-        and trials.take_bools(different)
+        and (trials.take_bools(different) or _ints_decide_nothing(trials, grown, different))
         and (different[0] is crossed or trials.agree([trial.sizes for trial in different]))
     )
     if only_ifs and trials.agree([*trial_sizes.around(sizes, conversions), *ways]):
@@ -121,6 +121,13 @@ def _thaw(trials: Trials) -> tuple[Report, list[Trial], Trial | None]:
         report = dataclasses.replace(report, small=listed(different[0].sizes))
     others = [trial for trial in made if not trial.same] if breaks else []
     return report, others[:_ELSEWHERE], different[0]
+
+
+def _ints_decide_nothing(trials: Trials, grown: Trial, different: Sequence[Trial]) -> bool:
+    """Whether ints that were taken are the same at larger sizes, and the results everywhere: `x[:, : min(int(n), 5)]`."""
+    if not grown.same or not trials.agree([trial.sizes for trial in different], each=True):
+        return False
+    return all(trial.same or trials.agree([trial.sizes], each=True) for trial in trials.far())
 
 
 def _first_trials(
