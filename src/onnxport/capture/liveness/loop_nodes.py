@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _MUL = parse("aten::mul.int(int a, int b) -> int")
 _ADD = parse("aten::add.int(int a, int b) -> int")
 GET = parse("aten::__getitem__.t(t[](a) list, int idx) -> t(*)")
+_INT = parse("aten::Int.Tensor(Tensor a) -> int")
 _LEN = parse("aten::len.t(t[] a) -> int")
 _APPEND = parse("aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)")
 _REVERSE = parse("aten::reverse.t(t[](a!) self) -> ()")
@@ -69,6 +70,14 @@ class Index:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Inside:
+    """The int that is read of the result of the node at `place` in the same iteration."""
+
+    place: int
+    as_tensor: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Uses:
     """Of a result of all iterations: lists that hold it in order, and whether the last one, or each, is used otherwise."""
 
@@ -96,10 +105,14 @@ class Loop:
         self.values: dict[Any, Value] = {}  # indices, elements and carried values
         self.iteration = Value("iteration", "int")
         self.carried: dict[Carried, Value] = {}
+        self.read: dict[int, list[Node]] = {}  # what takes ints out of results, by the place of these
         self.lists: list[tuple[int, Value, list[Operand], bool]] = []
         template = [rolling.nodes[run.node(0, place)] for place in range(run.period)]
         uses = self._uses(over_whole_list(roles, run.count))
-        body = [node.with_inputs(self._operands(node.inputs, iter(row))) for node, row in zip(template, roles)]
+        template_body = [node.with_inputs(self._operands(node.inputs, iter(row))) for node, row in zip(template, roles)]
+        body = [
+            node for place, node_here in enumerate(template_body) for node in (node_here, *self.read.get(place, ()))
+        ]
         appends = []
         for (place, output), used in uses.items():
             made = [self._list(user, place, output) for user in used.lists]
@@ -186,6 +199,8 @@ class Loop:
             return self.carried.setdefault(role, Value(role.first.name, role.first.type))
         if isinstance(role, Index):
             return self._index(role)
+        if isinstance(role, Inside):
+            return self._read(role)
         return self.rolling.mapped(role)
 
     def _index(self, role: Index) -> Value:
@@ -213,6 +228,17 @@ class Loop:
             self.inner.append(made)
         self.values[role] = made.outputs[0]
         return made.outputs[0]
+
+    def _read(self, role: Inside) -> Value:
+        if role not in self.values:
+            maker = self.rolling.nodes[self.run.node(0, role.place)]
+            nodes = [node_of("aten::Int.Tensor", _INT, [maker.outputs[0]], maker, "int")]
+            if role.as_tensor:
+                tensor = Value("number", "Tensor")
+                nodes.append(Node("prim::NumToTensor", [nodes[0].outputs[0]], [tensor], scope=maker.scope))
+            self.read.setdefault(role.place, []).extend(nodes)
+            self.values[role] = nodes[-1].outputs[0]
+        return self.values[role]
 
     def _element_read(self, read: Read, at: Value, origin: Node) -> Node:
         """The node that takes an element of a list that was read; the loop runs as often as there are such."""

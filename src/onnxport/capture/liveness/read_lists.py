@@ -48,13 +48,17 @@ class Read:
 
 
 class ReadLists:
-    """The lists that a program read, and those of them that were used: `counts.tolist()`, `[int(n) for n in counts]`."""
+    """The lists that a program read, and those of them that were used: `counts.tolist()`, `[int(n) for n in counts]`; and single
+    ints that it read."""
 
     def __init__(self, program: Program | None = None) -> None:
         readings = [r for r in program.readings if r.value is not None] if program is not None else []
         self._made: list[tuple[Any, list[int]]] = [
             (r.value, r.content) for r in readings if isinstance(r.content, list)
         ]
+        self.ints: dict[Any, int] = {
+            r.value: r.content for r in readings if isinstance(r.content, int) and r.what != ROWS
+        }
         self._counted = _counted(program.block, readings) if program is not None else {}
         self.used: set[Value] = set()  # tensors that they are read of
         singles = [r for r in readings if isinstance(r.content, int)]
@@ -69,7 +73,11 @@ class ReadLists:
             reading.followed |= not self.used.isdisjoint((value, elements.get(value)))
 
     def __bool__(self) -> bool:
-        return bool(self._made or self._counted)
+        return bool(self._made or self._counted or self.ints)
+
+    def holds(self, value: Any, number: Any) -> bool:
+        """Whether this was read of the copy of a tensor, which a value is."""
+        return number is not None and self.ints.get(value) == number
 
     def counts(self, tensor: Value) -> bool:
         """Whether values say how many rows a tensor has; a loop over them then runs as often as there are such."""

@@ -32,6 +32,7 @@ from .loop_nodes import (
     GET,
     Carried,
     Index,
+    Inside,
     Local,
     Loop,
     Refused,
@@ -82,6 +83,8 @@ class Rolling:
                 self.made[value] = (i, output)
         for leaf in leaves_of(block.returns):
             self._use(leaf, len(self.nodes))
+        # Nodes whose results ints were read of.
+        self.reads = sorted(self.made[value][0] for value in self.lists.ints if value in self.made)
         self.renamed: dict[Value, Operand] = {}
         self.instead: dict[int, list[Node]] = {}  # of a node, by its index
         self.indexed: set[Value] = set()  # the first elements of lists whose elements loops take by their index
@@ -270,7 +273,8 @@ class Rolling:
     def _role(self, run: Run, place: int, leaf: int, column: Sequence[Any]) -> Any:
         first = column[0]
         if first.__class__ is not Value:
-            return self._read(run, place, leaf, column) or _progress(column)
+            read = self._read(run, place, leaf, column) or self._read_inside(run, place, leaf, column)
+            return read or _progress(column)
         sources = [self._source(run, t, leaf) for t, leaf in enumerate(column)]
         if sources[0] is not None:
             return _same(sources)
@@ -297,6 +301,19 @@ class Rolling:
         if read is None or not (as_tensor or self._is_size(run.node(0, place), leaf)):
             return None
         return Index(0, 1, read=read, as_tensor=as_tensor, varies=len(set(numbers)) > 1)
+
+    def _read_inside(self, run: Run, place: int, leaf: int, column: Sequence[Any]) -> Inside | None:
+        """The int that was read last in the same iteration, if it is this one in all of them: `x[i, : int(ratios[i] * n)]`."""
+        numbers = list(map(integer, column)) if self.reads else []
+        within = slice(*(bisect.bisect_left(self.reads, run.node(0, at)) for at in (0, place)))
+        if not numbers or not self.reads[within] or not self._is_size(run.node(0, place), leaf):
+            return None
+        for index in reversed(self.reads[within]):
+            made = [self.nodes[run.node(t, index - run.start)].outputs[0] for t in range(run.count)]
+            if all(map(self.lists.holds, made, numbers)):
+                self.lists.used.update(made)
+                return Inside(index - run.start, as_tensor=isinstance(column[0], torch.Tensor))
+        return None
 
     def _is_size(self, index: int, leaf: int) -> bool:
         """Whether an int that a node takes may be any, as a size or a position may."""

@@ -49,6 +49,8 @@ class Readings:
         of_sizes: bool = False,
     ) -> bool:
         """Keep the tensor, if it can be followed."""
+        if function is torch.Tensor.__int__ and tensor.is_floating_point():
+            tensor = tensor.to(torch.int64)  # rounded as Python rounds it
         if function not in TAKES_INTS or tensor.dtype not in INTEGERS or not 0 < tensor.numel() <= _ELEMENTS:
             return False
         key = _origin(tensor)
