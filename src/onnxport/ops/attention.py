@@ -31,12 +31,14 @@ def scaled_dot_product_attention(
     heads, shared = (query.shape[-3], key.shape[-3]) if enable_gqa else (1, 1)
     bias = _bias(g, attn_mask, query, key, is_causal)
     if heads == shared:
-        return _without_dead_rows(g, _attend(g, query, key, value, bias, scale, dropout_p)[0], bias)
-    return _grouped(g, query, key, value, bias, scale, dropout_p)
+        result, _ = _attend(g, query, key, value, bias, scale, dropout_p)
+        # Without a mask a row is never dead: each looks at the first column at least.
+        return result if attn_mask is None else _without_dead_rows(g, result, bias)
+    return _grouped(g, query, key, value, bias, scale, dropout_p, attn_mask is not None)
 
 
 def _grouped(
-    g: Builder, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, scale: Any, dropout_p: Any
+    g: Builder, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, scale: Any, dropout_p: Any, masked: bool
 ) -> Tensor:
     """Several heads of the query share one of key and value, which are broadcast instead of copied."""
     shared, heads = key.shape[-3], query.shape[-3]
@@ -48,7 +50,7 @@ def _grouped(
 
     bias = None if bias is None else split(bias)
     result, _ = _attend(g, split(query), g.unsqueeze(key, [-3]), g.unsqueeze(value, [-3]), bias, scale, dropout_p)
-    result = _without_dead_rows(g, result, bias)
+    result = _without_dead_rows(g, result, bias) if masked else result
     return g.reshape(result, [*query.shape[:-1], value.shape[-1]])
 
 
