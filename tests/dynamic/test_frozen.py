@@ -140,7 +140,7 @@ def listed(x):
 
 
 def array_of_sizes(x):
-    return x * torch.from_numpy(np.array([int(x.shape[0]) ** 2, 2, 3]))  # frozen
+    return x * torch.from_numpy(np.array([int(x.shape[0]) ** 2 + 1, 2, 3]))  # frozen
 
 
 def tensor_of_float(x):
@@ -156,7 +156,7 @@ def logarithm(x):
 
 
 def squared_int(x):
-    return torch.zeros(int(x.shape[0]) ** 2)  # frozen
+    return torch.zeros(int(x.shape[0]) ** 2 + 1)  # frozen
 
 
 def triangle_of_int(x):
@@ -165,7 +165,7 @@ def triangle_of_int(x):
 
 
 def formatted(x):
-    return x * (len(f"{'-' * int(x.shape[0])}") ** 2)  # frozen
+    return x * (len(f"{'-' * int(x.shape[0])}") ** 2 + 1)  # frozen
 
 
 def scale_of_number(x):
@@ -184,7 +184,7 @@ def pairs(x):
 
 class Attribute(nn.Module):
     def forward(self, x):
-        self.count = int(x.shape[0]) ** 2
+        self.count = int(x.shape[0]) ** 2 + 1
         return self.use(x)
 
     def use(self, x):

@@ -21,13 +21,15 @@ _DIVISORS = (2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 32)
 # Denominators of rates, as of `int(n * 0.15)`: of them only those that floats give for all sizes up to this, too.
 _RATES = (2, 3, 4, 5, 10, 20)
 _CHECKED = 4096
+# Of so many labels products of up to three are considered.
+_LABELS, _TIMES = 5, " * "
 # And of others that a rate may be instead (`int(n * 0.37)`, `n // 0.9`), none of which is taken for what it seems.
 _OTHER_RATES = (*range(2, 25), 25, 50, 100)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Expression:
-    """`(factor * size + offset) // divisor * multiple` of one label."""
+    """`(factor * size + offset) // divisor * multiple` of one label, or of the product of several (`b * n`)."""
 
     label: str
     factor: int
@@ -40,7 +42,10 @@ class Expression:
         return (self.factor * size + self.offset) // self.divisor * self.multiple
 
     def size(self) -> Size:
-        return (Dim.symbol(self.label) * self.factor + self.offset) // self.divisor * self.multiple
+        size: Size = 1
+        for label in self.label.split(_TIMES):
+            size = size * Dim.symbol(label)
+        return (size * self.factor + self.offset) // self.divisor * self.multiple
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -126,6 +131,22 @@ def candidates(observed: Sequence[tuple[Mapping[str, int], int]]) -> list[Expres
         plain = [e for e in linear if e.offset == 0]
         return plain if len(linear) > 1 and len(plain) == 1 else linear
     return distinct
+
+
+def products(observed: Sequence[tuple[Mapping[str, int], int]]) -> list[Expression]:
+    """Products of sizes that are each of these numbers, some times: `np.prod(x.shape)`."""
+    sizes, value = observed[0]
+    found = []
+    for count in (2, 3):
+        for labels in itertools.combinations_with_replacement(list(sizes)[:_LABELS], count):
+            seen = [(math.prod(at[label] for label in labels), number) for at, number in observed]
+            whole, number = seen[0]
+            if whole and value and number % whole == 0 and all(p * (value // whole) == n for p, n in seen):
+                # Sizes of the same proportions tell none of `b * n` and `3 * b * b`.
+                shapes = {tuple(Fraction(at[label], at[labels[0]] or 1) for label in sizes) for at, _ in observed}
+                confirmed = len(set(seen)) > 2 and (len(shapes) > 2 or len(sizes) == 1)
+                found.append(Expression(_TIMES.join(labels), value // whole, 0, confirmed=confirmed))
+    return found
 
 
 def _is_confirmed(expression: Expression, size: int, points: Mapping[int, int]) -> bool:

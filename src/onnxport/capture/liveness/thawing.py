@@ -17,7 +17,7 @@ from ...program.schema import parse
 from . import trial_sizes
 from .comparison import Difference, Path, Site, compare, sites
 from .counted import Counted
-from .expressions import Expression, Quotient, candidates, integer, number, quotients, separating_size
+from .expressions import Expression, Quotient, candidates, integer, number, products, quotients, separating_size
 from .read_lists import ReadLists
 from .report import Frozen, listed
 from .trial_sizes import Sizes
@@ -254,6 +254,8 @@ class Thawing:
             known &= set(self.sizes)
         every = [({**self.sizes, **self._read}, mine), *observed]
         fitting = candidates([({label: at[label] for label in sorted(known)}, value) for at, value in every])
+        if not fitting:
+            fitting = products([({label: at[label] for label in self.sizes}, value) for at, value in every])
         read = [e for e in fitting if is_reading(e.label)]
         if len(read) == 1 and len(fitting) > 1 and not self._is_free(read[0].label):
             fitting = read  # the model runs only where the size is what was read
@@ -365,7 +367,7 @@ class Thawing:
     ) -> None:
         """Put the expression in place of the constant; in place of a tensor, a tensor made of it."""
         site, path = difference.site, difference.path
-        new: Any = expression.size() if expression.label in self.sizes else None
+        new: Any = None if is_reading(expression.label) else expression.size()
         nodes: list[Node] = []
         if new is None:
             nodes, new = computed(self.program, expression, site.node)
