@@ -183,21 +183,23 @@ class Trials:
         for sizes, decisions in zip(tried, self.reruns.computed(decided, tried)):
             if isinstance(decisions, tuple) and decisions != mine:
                 ways.setdefault(decisions, []).append(sizes)
-        return [sizes for alike in list(ways.values())[:_WAYS] for sizes in (alike[0], min(alike, key=_elements))]
+        least = [(alike[0], min(alike, key=_elements)) for alike in list(ways.values())[:_WAYS]]
+        most = _LONGER * _elements(self.sizes)
+        return [at for near, small in least for at in ([near] if _elements(near) <= most else []) + [small]]
 
     def same_way(self) -> list[dict[str, int]]:
-        """The nearest sizes of each label, of those that are larger and of those that are much larger, at which all `if`s go
-        the way that they go in the example."""
+        """Sizes at which all `if`s go the way that they go in the example, each label larger and much larger: those that take
+        the least time."""
         decided = self.program.conditions.decided
         options = self.scanned(decided) if decided.numbers else []
         mine, *found = self.reruns.computed(decided, [self.sizes, *options]) if options else [None]
         alike = [sizes for sizes, decisions in zip(options, found) if isinstance(mine, tuple) and decisions == mine]
-        larger = (
-            next((at for at in alike if at[label] >= least), None)
+        larger = [
+            [at for at in alike if at[label] >= least]
             for label, size in self.sizes.items()
             for least in (size + 1, 4 * size)
-        )
-        return [sizes for sizes in larger if sizes is not None]
+        ]
+        return [min(found, key=_elements) for found in larger if found]
 
     def other_counts(self, tried: Sequence[Sizes]) -> list[dict[str, int]]:
         """Sizes, the nearest to the example's, at which ints that Python took out of sizes are others, of those that are the
