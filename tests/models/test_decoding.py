@@ -364,3 +364,47 @@ def test_greedy_decoding_of_encoder_decoders(kind):
             every = {"decoder_input_ids": new.numpy(), **feeds, **dict(zip(past_names, state))}
             logits, *state = further.run(None, {k: v for k, v in every.items() if k in names})
         assert torch.equal(ids, expected)
+
+
+@pytest.mark.parametrize("kind", ["mistral", "gemma3"])
+@pytest.mark.filterwarnings("ignore::onnxport.errors.OnnxExporterWarning")  # of what is so as long as windows are full
+def test_full_windows_are_a_state(kind):
+    """A cache that cuts off what is out of its windows, and counts the tokens in a tensor."""
+    model = model_of(kind)
+
+    def windows(ids: torch.Tensor) -> Any:
+        cache = transformers.DynamicCache(config=model.config)
+        with torch.no_grad():
+            model(input_ids=ids, past_key_values=cache, use_cache=True)
+        for layer in cache.layers:
+            if hasattr(layer, "cumulative_length"):
+                layer.cumulative_length = torch.tensor(layer.cumulative_length)
+        return cache
+
+    def tensors(cache: Any) -> dict[str, torch.Tensor]:
+        parts = (("key", "keys"), ("value", "values"), ("cumulative_length", "cumulative_length"))
+        found = {(i, p): getattr(layer, a, None) for i, layer in enumerate(cache.layers) for p, a in parts}
+        return {f"past_key_values.{i}.{part}": t for (i, part), t in found.items() if t is not None}
+
+    past = windows(prompt(2, 12))
+    if not any(name.endswith("cumulative_length") for name in tensors(past)):
+        pytest.skip("this version of transformers has no windows that count")
+    example = {
+        "input_ids": prompt(2, 3),
+        "attention_mask": torch.ones(2, 15, dtype=torch.long),
+        "past_key_values": past,
+    }
+    axes = {"input_ids": {0: "batch", 1: "new"}, "attention_mask": {0: "batch", 1: "total"}}
+    for name, t in tensors(past).items():
+        if t.dim():  # windows keep their size
+            axes[name] = {0: "batch", 2: "past"} if t.shape[2] == 12 else {0: "batch"}
+    session = session_of(onnxport.export(model, (), kwargs={**example, "use_cache": True}, dynamic_axes=axes))
+    ids = prompt(3, 15)
+    state = [t.numpy() for t in tensors(windows(ids[:, :-1])).values()]
+    names = [i.name for i in session.get_inputs()]
+    expected = greedy(model, ids, 12)
+    for _ in range(12):
+        seen = np.ones((3, ids.shape[1]), np.int64)
+        logits, *state = session.run(None, dict(zip(names, [ids[:, -1:].numpy(), seen, *state])))
+        ids = torch.cat([ids, torch.from_numpy(logits[:, -1:].argmax(-1))], 1)
+    assert torch.equal(ids, expected)
