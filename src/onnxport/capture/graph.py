@@ -63,6 +63,9 @@ class GraphReader:
                 output = node.output()
                 self.operands[output] = _constant(node, output)
                 continue
+            if kind == "prim::ConstantMKLDNNTensor":  # in a layout of its own
+                self.operands[node.output()] = node.t("value").to_dense()
+                continue
             taken = False if self.leaf is None else self.leaf(node, self)
             if taken is False:
                 into.append(self.node(kind, node))
@@ -82,6 +85,8 @@ class GraphReader:
     def node(self, kind: str, node: Any) -> Node:
         operands = self.operands
         inputs = [operands[v] for v in inputs_of(node)]
+        if kind.startswith("prim::MKLDNN"):  # bounds are attributes there
+            inputs += [node.f(name) for name in node.attributeNames()]
         schema = self.schema(kind, node, inputs)
         if schema is not None and len(schema.returns) == 1 and schema.returns[0].type == "Tensor":
             outputs = [self.define(node.output(), "Tensor")]
