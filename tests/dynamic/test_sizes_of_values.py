@@ -173,3 +173,21 @@ def test_all_else_is_not(function, recwarn):
     x = torch.randn(6, 4)
     given, expected = exported(x), function(x)
     torch.testing.assert_close(given, expected)
+
+
+def with_loops(x):
+    """What is chosen, and as many more as there are rows: never nothing."""
+    edges = (x > 0).nonzero().T
+    edges = torch.cat([edges, torch.arange(x.shape[0]).repeat(2, 1)], 1)
+    if edges.numel() == 0 or edges.shape[1] < 0:
+        return x
+    return torch.zeros_like(x).index_add(0, edges[0], x[edges[1]])
+
+
+@pytest.mark.parametrize("axes", [{}, {"x": {0: "n"}}], ids=["static", "dynamic"])
+def test_what_is_certain_is_not_told(axes):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OnnxExporterWarning)
+        result = onnxport.export(with_loops, (torch.randn(4, 4).triu(),), input_names=["x"], dynamic_axes=axes)
+    for x in (torch.randn(4, 4), -torch.ones(4, 4)):
+        torch.testing.assert_close(result(x), with_loops(x))

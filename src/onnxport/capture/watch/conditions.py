@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from ...dims import Dim, Size, evaluate, free_symbols
+from ...dims import Dim, Size, evaluate, free_symbols, known_ge, substitute
 from ..graph import inputs_of, outputs_of
 from .dependence import Dependence, reads_content
 from .pitfalls import PIECES
@@ -27,6 +27,7 @@ Function = Callable[..., Any]
 
 # What the graph takes out of the sizes of tensors.
 TAKES_SIZES = ("aten::size", "aten::numel")
+_COMPARISONS = frozenset(f"aten::{name}" for name in ("eq", "ne", "lt", "le", "gt", "ge"))
 # So many operations on numbers take as long as one on tensors.
 _NUMBERS_PER_TENSOR = 30
 # No more elements are made to read numbers from, in all the tensors that lead to them.
@@ -133,7 +134,11 @@ class Conditions:
         dependence = self._dependence()
         doubtful = [(n, value) for n, value in self._numbers if n.place and dependence.may_be_of(value)]
         sizes = known() if doubtful else {}
-        return {n.place: n.what for n, value in doubtful if dependence.is_of(value, sizes, labels)}
+        return {
+            n.place: n.what
+            for n, value in doubtful
+            if dependence.is_of(value, sizes, labels) and not _is_certain(value, sizes, labels)
+        }
 
     def _dependence(self) -> Dependence:
         return Dependence(lambda value: value.debugName() in self._arguments)
@@ -357,6 +362,30 @@ def _taken(node: Any) -> int | None:
     if sizes is None:
         return None
     return int(sizes[node.inputsAt(1).toIValue()] if node.inputsSize() > 1 else math.prod(sizes))
+
+
+def _is_certain(value: Any, sizes: Mapping[str, Any], labels: Set[str]) -> bool:
+    """Whether sizes that are compared are never equal, whatever the values, unless an axis is empty: that of what is chosen and
+    `n` more, and 0."""
+    if value.node().kind() not in _COMPARISONS:
+        return False
+    a, b = (_size(operand, sizes) for operand in inputs_of(value.node())[:2])
+    if a is None or b is None:
+        return False
+    positive = {label: Dim.symbol(label) + 1 for label in labels}
+    a, b = substitute(a, positive), substitute(b, positive)
+    return bool(known_ge(a, b + 1) or known_ge(b, a + 1))
+
+
+def _size(operand: Any, sizes: Mapping[str, Any]) -> Size | None:
+    """What an operand of a comparison is known to be."""
+    if operand.node().kind() == "prim::NumToTensor":
+        operand = operand.node().input()
+    number = operand.toIValue()
+    found = sizes.get(operand.debugName()) if number is None else number
+    if isinstance(found, torch.Tensor) and found.dim() == 0:
+        found = found.item()
+    return found if isinstance(found, int | Dim) else None
 
 
 def content(number: torch.Tensor, kind: type | None) -> int | float | bool:
