@@ -46,6 +46,7 @@ WRONG = {
     "sizes_in_a_set": lambda m, x, n: x * len(set(x.shape)),
     "pieces_by_a_size": lambda m, x, n: torch.cat([part[:, :2].cumsum(1) for part in x.chunk(n // 2, 1)], 1),
     "least_of_an_int": lambda m, x, n: x * min(int(n), 5),
+    "largest_of_pairs": lambda m, x, n: x * max((x.shape[0], 1.0), (n, 2.0))[1],
     "third": lambda m, x, n: x * (2.0 if n % 3 == 1 else 1.0),
 }
 RIGHT = {

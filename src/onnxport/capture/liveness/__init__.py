@@ -116,11 +116,19 @@ def _thaw(trials: Trials) -> tuple[Report, list[Trial], Trial | None]:
         larger = trials.at(trial_sizes.doubled(sizes))
         if larger is not None and not larger.same:
             made, only_ifs = [*made, larger], False
+        made += _elsewhere(trials, [*trial_sizes.around(sizes, conversions), *ways], made)
     report, breaks = _replaced(trials, made, ways, stuck)
     if only_ifs:
         report = dataclasses.replace(report, small=listed(different[0].sizes))
     others = [trial for trial in made if not trial.same] if breaks else []
     return report, others[:_ELSEWHERE], different[0]
+
+
+def _elsewhere(trials: Trials, options: Sequence[dict[str, int]], made: Sequence[Trial]) -> list[Trial]:
+    """The model at the first sizes at which the program gives other results, if that isn't among those that were made."""
+    at = next((trials.allowed(sizes) for sizes in options if not trials.agree([sizes])), None)
+    trial = None if at is None or any(at == other.sizes for other in made) else trials.at(at)
+    return [] if trial is None else [trial]
 
 
 def _ints_decide_nothing(trials: Trials, grown: Trial, different: Sequence[Trial]) -> bool:
