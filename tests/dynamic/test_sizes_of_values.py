@@ -58,14 +58,20 @@ def positions(x):
     return x[found[0] :] if len(found) > 1 else x  # taken
 
 
+def below_the_last(x):
+    found, back = torch.unique(x.long(), return_inverse=True)
+    return (back + 1).clamp(0, len(found) - 1)  # taken
+
+
 FOLLOWED = (rows, indices)  # where axes are dynamic
+NUMBERS = (counted, length, below_the_last)  # as well
 
 
 @pytest.mark.parametrize(
     "function,axes",
     [
-        *((f, axes) for f in (counted, asked, empty, length, repeated, pieces, positions) for axes in ({}, {0: "n"})),
-        *((f, {}) for f in FOLLOWED),
+        *((f, axes) for f in (asked, empty, repeated, pieces, positions) for axes in ({}, {0: "n"})),
+        *((f, {}) for f in (*FOLLOWED, *NUMBERS)),
     ],
     ids=lambda given: given.__name__ if callable(given) else "dynamic" if given else "fixed",
 )
@@ -131,6 +137,17 @@ def test_rows_are_followed(make, n, recwarn):
         torch.testing.assert_close(exported(x), model(x), rtol=1e-4, atol=1e-5)
     if make is not listed:
         torch.testing.assert_close(exported(-x.abs()), model(-x.abs()), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("function", NUMBERS, ids=lambda f: f.__name__)
+def test_numbers_are_followed(function, recwarn):
+    torch.manual_seed(1)
+    example = 3 * torch.randn(6, 4)
+    exported = onnxport.export(function, (example,), input_names=["x"], dynamic_axes={"x": {0: "n"}})
+    assert not [str(w.message) for w in recwarn if issubclass(w.category, OnnxExporterWarning)]
+    for other in (1, 2, 6, 9, 30):
+        x = 3 * torch.randn(other, 4)
+        torch.testing.assert_close(exported(x), function(x))
 
 
 def columns(x):

@@ -128,16 +128,15 @@ OF_VALUES = "a size that depends on values"
 
 
 def warn_of_values(program: Program, known: Callable[[], Mapping[str, Any]]) -> None:
-    """Warn of sizes that depend on values of the arguments, where Python took numbers out of them; see `thaw`. Of numbers of
-    rows it is said only if they don't stay live; some turn out not to depend on values."""
+    """Warn of sizes that depend on values of the arguments, where Python took numbers out of them; see `thaw`. Of numbers
+    that may stay live it is said only if they don't; some turn out not to depend on values."""
     from ..errors import warn
     from .watch.pitfalls import constant
-    from .watch.readings import ROWS
 
     found = program.conditions.of_values(known, set(sizes(program)))
-    counted = [reading for reading in program.readings if reading.what == ROWS]
+    counted = [reading for reading in program.readings if reading.counts]
     for reading in counted:
-        reading.of_sizes = found.get(reading.place) != ROWS
+        reading.of_sizes = reading.place not in found
     for place, what in found.items():
         if all(reading.place != place for reading in counted):
             warn(constant(place, what, OF_VALUES))
@@ -147,13 +146,13 @@ def settle_readings(program: Program) -> None:
     """Warn of ints that were taken out of tensors and are constants; take what was kept of them out of the program."""
     from ..errors import warn
     from .watch.pitfalls import constant
-    from .watch.readings import ROWS, drop_unread
+    from .watch.readings import drop_unread
 
     if program.readings:
         drop_unread(program)
         followed = {r.place for r in program.readings if r.followed or r.of_sizes}
-        for place, what in {r.place: r.what for r in program.readings if r.place not in followed}.items():
-            warn(constant(place, what, *([OF_VALUES] if what == ROWS else [])))
+        for r in {r.place: r for r in program.readings if r.place not in followed}.values():
+            warn(constant(r.place, r.what, *([OF_VALUES] if r.counts else [])))
         program.readings.clear()
 
 

@@ -224,6 +224,7 @@ class Reading:
     place: str  # "model.py:41"
     what: str  # "a Python int"
     of_sizes: bool = False
+    counts: bool = False  # how much there is of a tensor, which may hang on values
     followed: bool = False  # whether what is made of the ints follows the tensor
 
 

@@ -45,7 +45,7 @@ class Dependence:
 
     def of_tensor(self, tensor: torch.Tensor) -> bool:
         """Whether a traced tensor depends on the content of an argument, not on sizes and constants alone."""
-        pending: list[Any] = [torch._C._get_value_trace(tensor)]  # type: ignore[attr-defined]
+        pending = [value_of(tensor)]
         seen: set[str] = set()
         while pending and len(seen) < _LIMIT:
             value = pending.pop()
@@ -65,7 +65,7 @@ class Dependence:
 
     def of_sizes(self, tensor: torch.Tensor) -> bool:
         """Whether sizes of a traced tensor may depend on the content of an argument."""
-        return self._by_value(torch._C._get_value_trace(tensor))  # type: ignore[attr-defined]
+        return self._by_value(value_of(tensor))
 
     def may_be_of(self, number: Any) -> bool:
         """Whether a number that was taken out of sizes may depend on the content of an argument."""
@@ -137,9 +137,14 @@ def reads_content(number: Any) -> bool:
     return False
 
 
+def value_of(tensor: torch.Tensor) -> Any:
+    """The `torch._C.Value` that a traced tensor is."""
+    return torch._C._get_value_trace(tensor)  # type: ignore[attr-defined]
+
+
 def follows_sizes(tensor: torch.Tensor) -> bool:
     """Whether values of a traced tensor are computed from sizes."""
-    return bool(_sized(torch._C._get_value_trace(tensor)))  # type: ignore[attr-defined]
+    return bool(_sized(value_of(tensor)))
 
 
 def _sizes_from(value: Any, node: Any) -> list[tuple[Any, bool]]:

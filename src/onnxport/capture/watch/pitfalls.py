@@ -21,7 +21,7 @@ from ...program.ir import Conversion
 from ..graph import INNER, LAYERS, inputs_of
 from ..tracing.constants import version_of
 from ..tracing.untraced import untraced
-from .dependence import Dependence, follows_sizes
+from .dependence import Dependence, follows_sizes, value_of
 from .messages import decides_nothing_else, only_tells
 from .readings import ROWS, TAKES_LISTS, Readings
 
@@ -48,6 +48,7 @@ _NOT_OF_VALUES = (torch.Tensor.__len__, torch.Tensor.is_contiguous, torch.Tensor
 _TAKES_ONE = (torch.Tensor.item, torch.Tensor.__int__, torch.Tensor.__float__, torch.Tensor.__bool__)
 _EXPOSES = (torch.Tensor.numpy, torch.Tensor.__array__, torch.Tensor.untyped_storage, torch.Tensor.__dlpack__)
 PIECES = "a number of pieces"
+_TAKES_COUNTS = (torch.Tensor.__len__, torch.Tensor.__int__, torch.Tensor.__index__, torch.Tensor.item)
 _TAKE_APART = (torch.Tensor.__iter__, torch.Tensor.unbind, torch.unbind)
 # Whose lines are none of the user's.
 _NOT_THE_USERS = (*INNER, os.path.dirname(numpy.__file__) + os.sep)
@@ -90,7 +91,7 @@ class Pitfalls:
             tensor: Any = args[0] if args else kwargs.get("input")
             axis = args[1] if len(args) > 1 else kwargs.get("dim", 0)
             if torch._C._get_tracing_state() and axis == 0 and tensor.dim() and self._dependence.of_sizes(tensor):
-                self.readings.count(tensor, place_unless_told())
+                self.readings.count(tensor.size(0), place_unless_told(), ROWS)
             return call(*args, **kwargs)
 
         return watch
@@ -109,6 +110,10 @@ class Pitfalls:
                     self.seen.setdefault(place, what)
                     return result
                 self._note(function, what, args[0], place)
+                if function in _TAKES_COUNTS and (args[0].dim() > 0) == (function is torch.Tensor.__len__):
+                    size = args[0].size(0) if args[0].dim() else args[0]
+                    if self._dependence.may_be_of(value_of(size)):
+                        self.readings.count(size, place_unless_told(), what)
                 if function in _EXPOSES and args[0].layout == torch.strided:
                     with untraced(), torch._C.DisableTorchFunction():
                         self._exposed.append((place, args[0], args[0].detach().clone(), version_of(args[0])))
@@ -136,7 +141,7 @@ class Pitfalls:
                     f"{place} gives the memory of a tensor away, which is then written to, as numpy does: the exported model "
                     "doesn't; compute with tensors"
                 )
-        read = {reading.place for _, reading in self.readings.made if reading.what != ROWS}
+        read = {reading.place for _, reading in self.readings.made if not reading.counts}
         for place, what in self.seen.items():
             if place not in read:
                 warn(constant(place, what))

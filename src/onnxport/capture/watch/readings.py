@@ -2,8 +2,8 @@
 
 They are constants of the trace. What they were read from is kept: a copy of the tensor as it was is returned beside the
 model's outputs. Traced again with other values, it shows which constants of the program follow which reading, so that they
-can be computed from the tensor instead (see `liveness`). So is how many rows there are that a model goes through, where values
-decide that: `for i in mask.nonzero()`.
+can be computed from the tensor instead (see `liveness`). So is how much there is of a tensor where values decide that:
+`for i in mask.nonzero()`, `len(torch.unique(x)) - 1`.
 """
 
 from __future__ import annotations
@@ -60,13 +60,12 @@ class Readings:
             self.made.append((tensor.clone(), Reading(None, content, place, what, of_sizes)))
         return True
 
-    def count(self, tensor: torch.Tensor, place: str) -> None:
-        """Keep how many rows a tensor has, of which that isn't known yet to hang on values."""
-        rows: Any = tensor.size(0)  # a tensor while it is traced
-        key = _origin(rows)
-        if place and key not in self._keys:
+    def count(self, size: Any, place: str, what: str) -> None:
+        """Keep a number made of sizes, a tensor while they are traced, of which it isn't known yet whether it hangs on values."""
+        key = _origin(size)
+        if place and size.dtype == torch.int64 and key not in self._keys:
             self._keys.add(key)
-            self.made.append((rows.clone(), Reading(None, int(rows), place, ROWS)))
+            self.made.append((size.clone(), Reading(None, int(size), place, what, counts=True)))
 
     def tensors(self) -> list[torch.Tensor]:
         """What the trace has to return; nothing of lines that read very often, as a loop over rows does."""
@@ -93,6 +92,8 @@ def _origin(tensor: torch.Tensor) -> Any:
     """The operation that made a tensor, and of what: equal for two that are made alike of one."""
     value: Any = torch._C._get_value_trace(tensor)  # type: ignore[attr-defined]
     node = value.node()
+    if node.kind() == "prim::NumToTensor":  # a size
+        node = node.inputsAt(0).node()
     if node.kind() == "prim::Param":
         return value.debugName()
     operands = [_constant(x) for x in inputs_of(node)]
