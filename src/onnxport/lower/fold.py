@@ -167,6 +167,16 @@ _UNARY: dict[str, Any] = {
 for _name, _unary in _UNARY.items():
     _rule(_name)(lambda x, opset, f=_unary: f(x))
 
+
+@_rule("Softmax")
+def _softmax(x: Array, opset: int, axis: int = -1) -> Array | None:
+    if not x.size or (opset < 13 and axis % x.ndim != x.ndim - 1):
+        return None  # of all axes from that one on together
+    wide = x.astype(np.promote_types(x.dtype, np.float32))
+    powers = np.exp(wide - wide.max(axis, keepdims=True))
+    return np.asarray(powers / powers.sum(axis, keepdims=True), x.dtype)
+
+
 _rule("Neg", symbolic=True)(lambda x, opset: np.negative(x))
 _rule("Identity", symbolic=True)(lambda x, opset: x)
 
