@@ -7,6 +7,7 @@ equal pairs of sizes are one axis.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Callable
 from typing import Any
@@ -26,6 +27,7 @@ class Zoo:
     rtol: float = 1e-3
     unordered: bool = False  # rows of the outputs (detections) may come in any order, and few be lost to rounding
     telling: bool = True  # weights are random: change those that would hide mistakes
+    further: list[dict[str, Any]] = dataclasses.field(default_factory=list)  # arguments of still other sizes
     calibrate: dict[str, Any] | None = None  # arguments of the run that sets batch norm statistics
 
 
@@ -111,10 +113,10 @@ def waveform(batch: int, length: int) -> torch.Tensor:
 
 
 def runs(model: Any, arguments: dict[str, Any]) -> bool:
-    """Whether the model takes these arguments."""
+    """Whether the model takes these arguments, of which caches grow as they are used."""
     try:
         with torch.no_grad():
-            model(**arguments)
+            model(**copy.deepcopy(arguments))
     except Exception:  # whatever a model raises at sizes it can't take
         return False
     return True

@@ -60,6 +60,8 @@ TABLES = (
     "speech_styles",
     "sequence_styles",
     "research_styles",
+    "user_settings",
+    "own_models",
 )
 
 
@@ -92,12 +94,13 @@ def check(name: str, opset: int, folder: str | None, exporter: str) -> dict[str,
         model = zoo.model.eval()
         if zoo.telling:
             compare.make_telling(model, zoo.calibrate or zoo.other)
+        sets = (zoo.example, zoo.other, *zoo.further)
         with torch.no_grad():
-            expected = [flatten_outputs(model(**compare.copied(x))).leaves for x in (zoo.example, zoo.other)]
+            expected = [flatten_outputs(model(**compare.copied(x))).leaves for x in sets]
         if not expected[0]:
             return {"status": "unbuilt", "error": "the model returns nothing"}
-        given = [flatten(model, (), x) for x in (zoo.example, zoo.other)]
-        axes = compare.dynamic_axes(*given)
+        given = [flatten(model, (), x) for x in sets]
+        axes = compare.dynamic_axes(*given[:2])
     except Exception as error:
         traceback.print_exc()
         return {"status": "unbuilt", "error": first_line(error)}
@@ -121,8 +124,8 @@ def check(name: str, opset: int, folder: str | None, exporter: str) -> dict[str,
         import onnx
 
         onnx.save(proto, f"{folder}/{name.replace('/', '_')}.onnx")
-    sets = (zoo.example, zoo.other)
-    for where, arguments, given_as, outputs in zip(("example", "other size"), given, sets, expected):
+    places = ("example", "other size", *["further size"] * len(zoo.further))
+    for where, arguments, given_as, outputs in zip(places, given, sets, expected):
         try:
             got = compare.run(proto, arguments)
         except Exception as error:
