@@ -178,6 +178,24 @@ def tensor_constants(graph: Any) -> Iterator[torch.Tensor]:
             yield node.t("value")
 
 
+def runnable(name: str, graph: Any) -> Callable[..., Any]:
+    """A function that runs a graph, whose constants are as before when it has run, although it may write to them."""
+    function: Callable[..., Any] = torch._C._create_function_from_graph(name, graph)
+    if not any(node.kind()[-1] == "_" for node in graph.nodes()):
+        return function
+    constants = list(tensor_constants(graph))
+    contents = [constant.clone() for constant in constants]
+
+    def run(*args: Any) -> Any:
+        try:
+            return function(*args)
+        finally:
+            for constant, content in zip(constants, contents):
+                constant.copy_(content)
+
+    return run
+
+
 def tensor_type(type: Any) -> TensorType | None:
     """What a TorchScript type says of a tensor, None if it is no tensor type."""
     if type.kind() != "TensorType":

@@ -23,7 +23,9 @@ def interpret(program: Program, inputs: Sequence[Any], observe: Observer) -> lis
 
     Results may be written to later: whoever keeps them, copies them. Raises `NotInterpreted`.
     """
-    run = _Run(observe, sizes_of(inputs, [declared.axes for declared in program.inputs], program.labels))
+    writes = any(node.schema is not None and node.schema.mutates for node in program.block.walk())
+    sizes = sizes_of(inputs, [declared.axes for declared in program.inputs], program.labels)
+    run = _Run(observe, sizes, {} if writes else None)
     for value, weight in program.weights.items():
         run.env[value] = weight.tensor.detach().clone() if weight.is_buffer else weight.tensor.detach()
     run.env.update(zip(program.block.parameters, inputs))
@@ -31,7 +33,8 @@ def interpret(program: Program, inputs: Sequence[Any], observe: Observer) -> lis
 
 
 class _Run:
-    def __init__(self, observe: Observer, sizes: Mapping[str, int]) -> None:
+    def __init__(self, observe: Observer, sizes: Mapping[str, int], constants: dict[int, torch.Tensor] | None) -> None:
+        self.constants = constants  # copies of those of the program, if it may write to them
         self.env: dict[Value, Any] = {}
         self.observe = observe
         self.sizes = sizes  # of dynamic axes, which numbers that follow them are computed from
@@ -50,6 +53,10 @@ class _Run:
             return [self.read(x) for x in operand]
         if isinstance(operand, Dim):
             return evaluate(operand, self.sizes)
+        if self.constants is not None and isinstance(operand, torch.Tensor):
+            if id(operand) not in self.constants:
+                self.constants[id(operand)] = operand.detach().clone()
+            return self.constants[id(operand)]
         return operand
 
     def node(self, node: Node) -> list[Any]:

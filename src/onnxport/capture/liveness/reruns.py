@@ -12,6 +12,7 @@ import torch
 
 from ...program import Labels, Program
 from ..compiled import compiling_nothing
+from ..graph import runnable
 from ..inputs import flatten, flatten_outputs
 from ..trace import Recording, copies, record, unchanged
 from ..tracing.caught import Failing
@@ -120,7 +121,7 @@ class Reruns:
     def replay(self, graph: Any, sizes: Sizes) -> list[torch.Tensor] | Exception:
         """What the graph of a recording gives on the tensors of such a run."""
         if id(graph) not in self._functions:
-            self._functions[id(graph)] = graph, torch._C._create_function_from_graph("forward", graph)
+            self._functions[id(graph)] = graph, runnable("forward", graph)
         function = self._functions[id(graph)][1]
         leaves = self._resized(self._arguments.leaves, sizes)
 

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from ...dims import Dim, Size, evaluate, free_symbols, known_ge, substitute
-from ..graph import inputs_of, outputs_of
+from ..graph import inputs_of, outputs_of, runnable
 from .dependence import Dependence, reads_content
 from .pitfalls import PIECES
 from .readings import ROWS
@@ -272,7 +272,7 @@ class Conditions:
         torch._C._jit_pass_dce(part)
         self._operations = sum(1 for _ in part.nodes())
         self._elements = _elements(part)
-        return torch._C._create_function_from_graph("conditions", part)  # type: ignore[no-any-return]
+        return runnable("conditions", part)
 
     def _calculated(self) -> Callable[[Sizes], list[int | float | bool]] | None:
         """What computes the numbers from sizes of the labels, where that is so simple that Python is faster than TorchScript."""
