@@ -77,7 +77,7 @@ ENCODER = nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 2, 32, batch_firs
 NODES = [
     ("convolutions", CONVOLUTIONS, (X(2, 3, 8, 8),), {"x": {0: "n", 2: "h", 3: "w"}}, 6),
     ("encoder", ENCODER, (X(2, 5, 16),), {"x": {0: "n", 1: "t"}}, 50),
-    ("decoder layer", Attention(), (X(2, 5, 32),), {"x": {0: "n", 1: "t"}}, 59),
+    ("decoder layer", Attention(), (X(2, 5, 32),), {"x": {0: "n", 1: "t"}}, 56),
     ("windows", Windows(), (X(2, 9, 10, 3),), {"x": {0: "n", 1: "h", 2: "w"}}, 27),
     ("lstm", nn.LSTM(4, 6, 2, bidirectional=True, batch_first=True), (X(2, 5, 4),), {"x": {0: "n", 1: "t"}}, 9),
     ("scripted loop", torch.jit.script(Decoded()), (X(2, 8), 3), {"x": {0: "n"}}, 25),
