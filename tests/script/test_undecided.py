@@ -114,7 +114,15 @@ def scales(x, slope: float):
     return F.elu(x, slope)
 
 
+def test_floats_that_decide_no_form():
+    check_script(scales, (X, 0.5), (X, 2.0))
+
+
+def measures(x, p: float):
+    return torch.cdist(x, x, p)
+
+
 def test_floats_that_decide_the_form():
     with pytest.raises(onnxport.errors.LoweringError, match="an attribute of the model or a default") as caught:
-        check_script(scales, (X, 0.5))
+        check_script(measures, (X, 0.5))
     assert type(caught.value) is onnxport.errors.LoweringError
