@@ -242,11 +242,23 @@ def _check_axes(
 ) -> bool:
     """Keep dynamic axes of a trace live that became Python numbers; warn of those that can't be, or raise. Whether the
     program is known to be as it was."""
+    message, unchanged = program.assumed, False
+    if program.front_end == "trace":
+        message, unchanged = _thawed(program, model, args, kwargs, chosen, ahead)
+    if message and chosen.strict:
+        raise OnnxExporterError(message)
+    if message:
+        warn(message)
+    return unchanged
+
+
+def _thawed(
+    program: Program, model: Any, args: Any, kwargs: Mapping[str, Any] | None, chosen: Options, ahead: _Ahead
+) -> tuple[str, bool]:
+    """See `_check_axes`: of a trace, what there is to tell, and whether it is known to be as it was."""
     from .axes import sizes
     from .capture import settle_readings, thaw, warn_of_values
 
-    if program.front_end != "trace":
-        return False
     message, unchanged = "", False
     warn_of_values(program, lambda: ahead.sizes(program))
     if not any(declared.axes for declared in program.inputs):
@@ -255,11 +267,7 @@ def _check_axes(
         report = thaw(program, model, args, kwargs, ahead.sizes, _interpret)
         message, unchanged = report.message(sizes(program)), report.unchanged and not program.readings
     settle_readings(program)
-    if message and chosen.strict:
-        raise OnnxExporterError(message)
-    if message:
-        warn(message)
-    return unchanged
+    return message, unchanged
 
 
 def _interpret(program: Program, inputs: list[Any]) -> list[Any]:

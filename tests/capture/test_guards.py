@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import onnxport
-from onnxport.errors import OnnxExporterWarning
+from onnxport.errors import OnnxExporterError, OnnxExporterWarning
 
 AUTO = torch.export.Dim.AUTO
 
@@ -78,3 +78,12 @@ def test_declared_bounds_are_not_told():
     batch = torch.export.Dim("batch", min=4, max=64)
     exported = torch.export.export(ByLength(), (torch.rand(5, 2),), dynamic_shapes=({0: batch},), strict=False)
     onnxport.export(exported)
+
+
+def test_strict_makes_an_error_of_it(tmp_path):
+    exported = torch.export.export(ByLength(), (torch.rand(4, 2),), dynamic_shapes=({0: AUTO},), strict=False)
+    if not getattr(exported, "_guards_code", None):
+        pytest.skip("this version of PyTorch keeps no guards")
+    with pytest.raises(OnnxExporterError, match="right only where"):
+        onnxport.export(exported, (), tmp_path / "m.onnx", strict=True)
+    assert not list(tmp_path.iterdir())

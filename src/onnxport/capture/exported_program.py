@@ -26,7 +26,8 @@ from ..program.labels import Labels, inverse
 from ..program.schema import REQUIRED, Schema
 from ..program.schema import parse as parse_schema
 from .graph import location
-from .guards import warn_of_guards
+from .guards import assumed
+from .inputs import flatten_outputs
 from .tracing.composed import is_composed, parts_of
 from .tracing.flex_attention import attention_recorded
 
@@ -83,8 +84,9 @@ _APPEND = parse_schema("aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)")
 
 def read(exported: torch.export.ExportedProgram) -> Program:
     """The program, its user inputs as inputs, its parameters and buffers under their names."""
-    warn_of_guards(exported)
-    return _Reader(_in_parts(exported, frozenset())).program()
+    program = _Reader(_in_parts(exported, frozenset())).program()
+    program.assumed = assumed(exported)
+    return program
 
 
 def _in_parts(exported: torch.export.ExportedProgram, done: frozenset[Any]) -> torch.export.ExportedProgram:
@@ -156,13 +158,27 @@ class _Reader:
             block,
             inputs,
             weights,
-            [None] * len(wanted),
+            _output_names(exported, [specs[i].arg for i in wanted]),
             "main_graph",
             self.modules,
             "exported",
             labels=labels,
             keep_alive=exported,
         )
+
+
+def _output_names(exported: torch.export.ExportedProgram, wanted: Sequence[Any]) -> list[str | None]:
+    """Names of the outputs that are `wanted`, by keys and fields of the result, as in a trace."""
+    outputs = [s.arg for s in exported.graph_signature.output_specs if s.kind is OutputKind.USER_OUTPUT]
+    unnamed: list[str | None] = [None] * len(wanted)
+    spec = exported.call_spec.out_spec
+    if spec is None or spec.num_leaves != len(outputs):
+        return unnamed
+    try:
+        names = flatten_outputs(spec.unflatten([None if _is_none(x) else torch.empty(0) for x in outputs])).names
+    except Exception:  # a class of the user's that is made of nothing but what the model returns
+        return unnamed
+    return names if len(names) == len(wanted) else unnamed
 
 
 def _is_none(argument: Any) -> bool:

@@ -15,16 +15,14 @@ from typing import Any
 
 import torch
 
-from ..errors import warn
-
 _SHOWN = 4  # guards that are told
 _SIZE = re.compile(r"L((?:\[[^\[\]]+\]|\.\w+(?!\())+?)(?:\.size\(\)\[(\d+)\])?(?![\[\w])(?!\.\w)")
 _LAYOUT = re.compile(r"\.(stride|storage_offset)\(")
 _TRIED = (2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 31, 64, 127, 511, 513, 1000, 4099, 65536)
 
 
-def warn_of_guards(exported: torch.export.ExportedProgram) -> None:
-    """Warn of sizes along dynamic axes at which the program isn't what the model does."""
+def assumed(exported: torch.export.ExportedProgram) -> str:
+    """A message of sizes along dynamic axes at which the program isn't what the model does; empty if there are none."""
     guards = getattr(exported, "_guards_code", ())
     inputs = (
         {node.name: node.meta.get("val") for node in exported.graph.nodes if node.op == "placeholder"} if guards else {}
@@ -32,15 +30,16 @@ def warn_of_guards(exported: torch.export.ExportedProgram) -> None:
     told = [
         text for guard in guards if (text := _told(guard, inputs, exported.graph_signature.user_inputs)) is not None
     ]
-    if told:
-        more = f"\n  and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""
-        warn(
-            "the exported program is right only where\n  "
-            + "\n  ".join(told[:_SHOWN])
-            + more
-            + "\nsince torch.export chose operations by these sizes, those of the example. It checks them in each run; "
-            "the ONNX model doesn't. Give it such sizes only, or use torch.cond for an `if`"
-        )
+    if not told:
+        return ""
+    more = f"\n  and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""
+    return (
+        "the exported program is right only where\n  "
+        + "\n  ".join(told[:_SHOWN])
+        + more
+        + "\nsince torch.export chose operations by these sizes, those of the example. It checks them in each run; "
+        "the ONNX model doesn't. Give it such sizes only, or use torch.cond for an `if`"
+    )
 
 
 def _told(guard: str, inputs: Mapping[str, Any], names: Sequence[Any]) -> str | None:

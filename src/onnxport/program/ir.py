@@ -181,8 +181,8 @@ class Program:
     """A captured model.
 
     The parameters of `block` are the values of `inputs`, in order. `weights` are parameters and buffers of
-    the model by their value; their tensors are the model's own, never copied. `rebuild` says how the flat
-    returns of the block form the model's output.
+    the model by their value; their tensors are the model's own, never copied. The returns of the block are the outputs,
+    flattened.
     """
 
     block: Block
@@ -201,6 +201,7 @@ class Program:
     keeps_sizes: bool = False  # whether it is known that no size did but for `conditions`
     conditions: Any = None  # what Python took out of sizes, and how it is computed for others
     writes_parameters: bool = False  # whether a run of the model changes them
+    assumed: str = ""  # what torch.export took for granted of sizes, as a message
     keep_alive: Any = None  # what torch recorded, which lazily read types and locations refer to
     owner: Any = None  # the scripted model, which the types in what was recorded belong to
 
