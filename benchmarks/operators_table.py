@@ -50,6 +50,7 @@ writes nothing, and says why the others fail.
   composed of several ops rounds at each. The difference is of the order of the type's precision, except where large
   numbers cancel: attention scores in bfloat16, coordinates of `grid_sample`. `soft_margin_loss` is finite where
   PyTorch's overflows.
+* **Empty batches.** onnxruntime 1.32 ends the process at an LSTM or GRU whose batch is 0; means of nothing aren't NaN there.
 * **uint8 images.** `interpolate` of uint8 rounds after each axis as PyTorch does; PyTorch's weights are fixed-point
   numbers, so that about one pixel in a hundred differs by 1 with bicubic and antialiasing filters.
 * **Singular vectors and eigenvectors** are unique only up to their signs, and eigenvalues of a matrix that isn't

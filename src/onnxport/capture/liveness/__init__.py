@@ -119,7 +119,7 @@ def _thaw(trials: Trials) -> tuple[Report, list[Trial], Trial | None]:
         made += _elsewhere(trials, [*trial_sizes.around(sizes, conversions), *ways], made)
     report, breaks = _replaced(trials, made, ways, stuck)
     if only_ifs:
-        report = dataclasses.replace(report, small=listed(different[0].sizes))
+        report = dataclasses.replace(report, small=listed(trials.wrong_at or different[0].sizes))
     others = [trial for trial in made if not trial.same] if breaks else []
     return report, others[:_ELSEWHERE], different[0]
 

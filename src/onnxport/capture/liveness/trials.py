@@ -324,6 +324,11 @@ class Trials:
             )
         return self._agreed[key]
 
+    @property
+    def wrong_at(self) -> dict[str, int] | None:
+        """Sizes at which the program gave other results than the model, if there were any."""
+        return next((dict(zip(self.sizes, key)) for key, agreed in self._agreed.items() if not agreed), None)
+
     def _of_each_way(self, options: list[dict[str, int]]) -> list[dict[str, int]]:
         """The smallest and the largest of the sizes at which all `if`s go the same way, but none that takes much longer than the
         example; all, where there is no telling."""
