@@ -19,6 +19,7 @@ from typing import Any
 from ...program import Program
 from ...program.ir import Conversion
 from . import trial_sizes
+from .behind import decided_behind
 from .beyond import beyond
 from .comparison import takes_pieces
 from .dead import drop_dead
@@ -44,6 +45,8 @@ def thaw(program: Program, sizes: Sizes, reruns: Reruns, known: Callable[[Progra
     if not report.frozen:
         trials = trials if report.unchanged else Trials(program, sizes, reruns)
         far, where = beyond(trials, unchanged=report.unchanged)
+        if report.unchanged and not far:
+            far, where = decided_behind(trials, lambda trial: _of_trial(trial, program, known))
         return dataclasses.replace(report, frozen=tuple(far), small=where, conversions=()) if far else report
     mine = Trials(program, sizes, reruns)
     ways = [*mine.other_ways(), *mine.same_way()] if others else []
@@ -100,6 +103,8 @@ def _thaw(trials: Trials) -> tuple[Report, list[Trial], Trial | None]:
         return Report(tuple(sizes) if trials.failure else (), failure=trials.failure), [], None
     alone, stuck = trials.others(first.sizes) if first else ([], tuple(sizes) if trials.failure else ())
     made = [trial for trial in (grown, crossed, *map(trials.at, alone), *read) if trial is not None]
+    if _takes_numbers(conversions) and all(trial.same for trial in made):
+        made += _elsewhere(trials, [*trial_sizes.further(sizes, few=trials.takes_long)], made)
     different = [trial for trial in made if not trial.same]
     if not different:
         return Report(stuck, failure=trials.failure, unchanged=True), [], None
@@ -155,10 +160,14 @@ def _first_trials(
         ways += trials.other_counts([trial.sizes for trial in (grown, crossed) if trial is not None])
     if crossed is None or crossed.same:
         crossed = trials.first_other(ways) or crossed
-    takes_ints = not all(c.decides and c.threshold is not None for c in conversions)
-    if takes_ints and (grown is None or grown.same) and (crossed is None or crossed.same):
+    if _takes_numbers(conversions) and (grown is None or grown.same) and (crossed is None or crossed.same):
         crossed = next((trial for trial in trials.far() if not trial.same), crossed)
     return grown, crossed, ways
+
+
+def _takes_numbers(conversions: Sequence[Conversion]) -> bool:
+    """Whether Python may have taken more of sizes than what they are compared with: `int(n) == 7` isn't recorded."""
+    return not all(c.decides and c.threshold is not None for c in conversions)
 
 
 def _replaced(

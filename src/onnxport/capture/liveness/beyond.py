@@ -44,7 +44,10 @@ def _beyond(trials: Trials, decided: Any) -> tuple[list[Frozen], str]:
     nodes = sum(1 for _ in trials.program.keep_alive.nodes())
     if decided.cost * _DOUBLINGS * 2 * len(labels) > max(_EVALUATED, _PER_NODE * nodes):
         return [], ""
-    near = [trials.sizes, *trials.scanned(decided)]
+    near = [
+        trials.sizes,
+        *(sizes for sizes in trials.scanned(decided) if 0 not in sizes.values()),
+    ]  # empty: shows nothing
     known = list(filter(_is_told, trials.reruns.computed(decided, near)))
     # Ints that are others at sizes which could be tried make no difference.
     kept = [i for i, numbers in enumerate(zip(*known)) if len(set(numbers)) == 1 or isinstance(numbers[0], bool)]
@@ -59,6 +62,9 @@ def _beyond(trials: Trials, decided: Any) -> tuple[list[Frozen], str]:
         places = [place for place, a, b in zip(_picked(decided.places, kept), before, decisions) if a != b]
         told = [place for place in places if place][:1]
         larger = {**sizes, label: sizes[label] + sizes[label] // 8 + 1}
+        (further,) = trials.reruns.computed(decided, [larger])
+        if not _is_told(further) or _picked(further, kept) != decisions:
+            larger = sizes
         may_run = larger[label] <= _RUN and trials.reruns.effort(larger) <= _EFFORT
         elements = _largest(trials.program.keep_alive) * trials.reruns.effort(sizes)
         if not may_run and elements > _MOST * trials.reruns.effort(trials.sizes):
@@ -98,9 +104,14 @@ def _first(
         return _picked(numbers, kept) if isinstance(numbers, tuple) else numbers
 
     least = size
-    for n in (size << step for step in range(1, _DOUBLINGS + 1)):
+    # What a size is compared with: it may be equal to it alone.
+    thresholds = {c.threshold for c in trials.program.conversions or () if c.threshold is not None}
+    doubled = [size << step for step in range(1, _DOUBLINGS + 1)]
+    for n in sorted({*doubled, *(n for n in thresholds if size < n <= doubled[-1])}):
+        if trials.allowed({**trials.sizes, label: n}) != {**trials.sizes, label: n}:
+            continue
         decisions = at(n)
-        if not _is_told(decisions) or trials.allowed({**trials.sizes, label: n}) != {**trials.sizes, label: n}:
+        if not _is_told(decisions):
             break
         if decisions not in ways:
             while n - least > 1:

@@ -20,6 +20,7 @@ _SCANNED = 3000  # so many operations may be run for that, which take about 0.1 
 _FEW = 10  # fewer show nothing, and are run for if each takes no longer than that
 _ALONE = 3
 _HALVED = 8
+_REMAINDERS = 8
 _COST = 32  # times the example's run, in all: convolutions and attention at large sizes take minutes
 
 
@@ -59,6 +60,17 @@ def cheap(sizes: Sizes) -> Iterator[dict[str, int]]:
 
 def _steps(sizes: Sizes) -> list[int]:
     return [1 + 2 * i + (size <= 1) * (i + 1) for i, size in enumerate(sizes.values())]
+
+
+def further(sizes: Sizes, few: bool) -> Iterator[dict[str, int]]:
+    """Sizes next to the example's, with all remainders of small numbers among them unless only few are wanted; and large ones."""
+    for step in range(1, 3 if few else _REMAINDERS + 1):
+        yield {label: size + step for label, size in sizes.items()}
+        yield {label: max(size - step, 1) for label, size in sizes.items()}
+    for label in sizes:
+        large = {other: max(size, 1) * (_COST if other == label else 1) for other, size in sizes.items()}
+        if not few:
+            yield large
 
 
 def shrunk(sizes: Sizes) -> Iterator[dict[str, int]]:

@@ -120,6 +120,11 @@ class Trials:
         found = conditions.labels if conditions.numbers else frozenset[str]()
         return self.sizes if found is None else found  # type: ignore[no-any-return]
 
+    @property
+    def takes_long(self) -> bool:
+        """Whether the program takes long to trace."""
+        return sum(1 for _ in self.program.keep_alive.nodes()) > _LONG
+
     def scanned(self, numbers: Any) -> list[dict[str, int]]:
         """Sizes at which to look what numbers of `Conditions` are, the nearest to the example's first; of all labels that they
         hang on."""
@@ -182,7 +187,7 @@ class Trials:
         ways: dict[Any, list[dict[str, int]]] = {}
         for sizes, decisions in zip(tried, self.reruns.computed(decided, tried)):
             if isinstance(decisions, tuple) and decisions != mine:
-                ways.setdefault(decisions, []).append(sizes)
+                ways.setdefault((decisions, 0 in sizes.values()), []).append(sizes)  # empty results show nothing
         least = [(alike[0], min(alike, key=_elements)) for alike in list(ways.values())[:_WAYS]]
         most = _LONGER * _elements(self.sizes)
         return [at for near, small in least for at in ([near] if _elements(near) <= most else []) + [small]]
@@ -282,7 +287,6 @@ class Trials:
         program that takes long to trace, at one choice of each."""
         conditions, tried = self.program.conditions, [self.sizes]
         untold = conditions.lost or conditions.incomplete
-        takes_long = sum(1 for _ in self.program.keep_alive.nodes()) > _LONG
         for options in far(self.sizes):
             for sizes in map(self.allowed, options):
                 if sizes in tried or not (untold or self.reruns.hold(conditions, sizes) is not True):
@@ -292,7 +296,7 @@ class Trials:
                 trial = self.at(sizes)
                 if trial is not None:
                     yield trial
-                    if takes_long:
+                    if self.takes_long:
                         break
 
     def first_other(self, options: Sequence[dict[str, int]]) -> Trial | None:
@@ -337,7 +341,7 @@ class Trials:
             return options
         ways: dict[Any, list[dict[str, int]]] = {}
         for sizes, decisions in zip(options, self.reruns.computed(decided, options)):
-            ways.setdefault(decisions, []).append(sizes)  # an exception is like no other one
+            ways.setdefault((decisions, 0 in sizes.values()), []).append(sizes)  # an exception is like no other one
         chosen, most = [], _LONGER * _elements(self.sizes)
         for alike in ways.values():
             alike.sort(key=_elements)
