@@ -16,6 +16,8 @@ WRONG = {
     "neither": lambda x, n, m: x * 3 if n < 9 or m % 5 else x * 2,
     "far_behind": lambda x, n, m: x * 2 if n % 2 == 0 and n > 600 else x * 3,
     "within": lambda x, n, m: (x * 2 if n == m else x * 3) if n > 10 else x * 3,
+    "between_far_sizes": lambda x, n, m: x * 2 if 500 < n < 520 else x * 3,
+    "far_image": lambda x, n, m: x * 2 if x.shape == (224, 224) else x * 3,
     "one_far_size": lambda x, n, m: x * 2 if n == 512 else x * 3,
     "remainder_by_a_large_number": lambda x, n, m: x * 2 if n % 64 == 0 else x * 3,
     "an_int": lambda x, n, m: x * 2 if int(n) == 9 else x * 3,

@@ -24,6 +24,7 @@ _EFFORT = 1 << 31
 _RUN = 2400  # larger sizes aren't run: what has n * n elements, as attention does, fills the memory
 # Operations are evaluated, in all; more of a longer trace: so many for each of its nodes take no longer than it took.
 _EVALUATED, _PER_NODE = 10_000, 10
+_SQUARE = 1 << 16  # all axes are large only where that is little: attention takes more of each
 _MOST = 1 << 31  # elements of a tensor: at larger ones, which some models have an `if` for, nothing is run anywhere
 
 
@@ -44,10 +45,9 @@ def _beyond(trials: Trials, decided: Any) -> tuple[list[Frozen], str]:
     nodes = sum(1 for _ in trials.program.keep_alive.nodes())
     if decided.cost * _DOUBLINGS * 2 * len(labels) > max(_EVALUATED, _PER_NODE * nodes):
         return [], ""
-    near = [
-        trials.sizes,
-        *(sizes for sizes in trials.scanned(decided) if 0 not in sizes.values()),
-    ]  # empty: shows nothing
+    near = [trials.sizes, *trials.scanned(decided)]
+    if 0 not in trials.sizes.values():  # what is empty shows nothing
+        near = [sizes for sizes in near if 0 not in sizes.values()]
     known = list(filter(_is_told, trials.reruns.computed(decided, near)))
     # Ints that are others at sizes which could be tried make no difference.
     kept = [i for i, numbers in enumerate(zip(*known)) if len(set(numbers)) == 1 or isinstance(numbers[0], bool)]
@@ -62,19 +62,24 @@ def _beyond(trials: Trials, decided: Any) -> tuple[list[Frozen], str]:
         places = [place for place, a, b in zip(_picked(decided.places, kept), before, decisions) if a != b]
         told = [place for place in places if place][:1]
         larger = {**sizes, label: sizes[label] + sizes[label] // 8 + 1}
-        (further,) = trials.reruns.computed(decided, [larger])
-        if not _is_told(further) or _picked(further, kept) != decisions:
-            larger = sizes
         may_run = larger[label] <= _RUN and trials.reruns.effort(larger) <= _EFFORT
         elements = _largest(trials.program.keep_alive) * trials.reruns.effort(sizes)
         if not may_run and elements > _MOST * trials.reruns.effort(trials.sizes):
             continue
-        if told and not (may_run and trials.agree([larger])):
+        differs = next((at for at in _behind(sizes, larger) if not trials.agree([at])), None) if may_run else larger
+        if told and differs is not None:
             why = "and gives other results" if may_run else "which is too large to be tried"
             what = f"this is decided otherwise at {listed(sizes)}, {why}"
             frozen.setdefault(told[0], Frozen(Location("", told[0]), what))
-            where = where or listed(larger if may_run else sizes)
+            where = where or listed(differs if may_run else sizes)
     return list(frozen.values()), where
+
+
+def _behind(sizes: dict[str, int], larger: dict[str, int]) -> list[dict[str, int]]:
+    """Where to run what is decided otherwise at some sizes: behind it more may be decided, as in `500 < n < 520`, or of other
+    axes."""
+    square = dict.fromkeys(sizes, max(sizes.values()))
+    return [larger, sizes, *([square] if math.prod(square.values()) <= _SQUARE else [])]
 
 
 def _largest(graph: Any) -> int:
