@@ -15,7 +15,7 @@ from torch.overrides import TorchFunctionMode
 
 from ...errors import LoweringError
 from . import hidden_views, index_parts, read_numbers, sparse
-from .traced_sizes import arithmetic_watched, comparisons, exact, is_number, is_of_sizes, is_size
+from .traced_sizes import arithmetic_watched, comparisons, exact, is_bool, is_number, is_of_sizes, is_size
 
 Function = Callable[..., Any]
 
@@ -28,6 +28,12 @@ _OUT_OF_PLACE: Mapping[Function, Function] = {
     torch.Tensor.floor_divide_: torch.Tensor.__floordiv__,
     torch.Tensor.remainder_: torch.Tensor.remainder,
     torch.Tensor.pow_: torch.Tensor.pow,
+    torch.Tensor.__ipow__: torch.Tensor.__pow__,
+    torch.Tensor.__iand__: torch.Tensor.__and__,
+    torch.Tensor.__ior__: torch.Tensor.__or__,
+    torch.Tensor.__ixor__: torch.Tensor.__xor__,
+    torch.Tensor.__ilshift__: torch.Tensor.__lshift__,
+    torch.Tensor.__irshift__: torch.Tensor.__rshift__,
 }
 
 # Arguments of these are lists of so many ints. The tracer keeps sizes in a list live, but reads a bare one.
@@ -107,14 +113,14 @@ def _taken(compare: Function, bool_of: Function) -> Function:
 
 
 def _out_of_place(in_place: Function, out_of_place: Function) -> Function:
-    """`n += 2` on a size, or a float of sizes, must not change the other names bound to it.
+    """`n += 2` on a size, or a float or bool of sizes, must not change the other names bound to it.
 
     A tracer hands out sizes as 0-d integer tensors; eager Python as ints. In-place arithmetic on the
     former changes what every other name sees, so it is done out of place.
     """
 
     def arithmetic(*args: Any, **kwargs: Any) -> Any:
-        return (out_of_place if is_number(args[0]) else in_place)(*args, **kwargs)
+        return (out_of_place if is_number(args[0]) or is_bool(args[0]) else in_place)(*args, **kwargs)
 
     return arithmetic
 
@@ -408,7 +414,7 @@ _INSTEAD: dict[Function, Function] = {
     **sparse.INSTEAD,
     **hidden_views.INSTEAD,
     **read_numbers.INSTEAD,
-    **{in_place: _out_of_place(in_place, _OF_SIZES[other]) for in_place, other in _OUT_OF_PLACE.items()},
+    **{in_place: _out_of_place(in_place, _OF_SIZES.get(other, other)) for in_place, other in _OUT_OF_PLACE.items()},
     **{function: _listed(function, count, names) for function, (count, names) in _LISTS.items()},
     **{f: _transposed(f) for f in (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)},
     **{function: _split(function) for function in (torch.split, torch.Tensor.split)},

@@ -67,9 +67,10 @@ def _is_of_sizes_alone(value: Any) -> bool:
     return not pending
 
 
-_ARITHMETIC = {
+_ARITHMETIC = {  # without underscores at the end
     "add", "sub", "mul", "div", "floor_divide", "remainder", "rsub", "Int", "neg", "ceil", "floor", "round", "trunc", "to",
-    "maximum", "minimum",
+    "maximum", "minimum", "lt", "le", "gt", "ge", "eq", "ne", "pow",
+    "__and", "__or", "__xor", "__lshift", "__rshift", "bitwise_and", "bitwise_or", "bitwise_xor",
 }  # fmt: skip
 
 
@@ -128,6 +129,8 @@ def _comparing(function: Function) -> Function:
 
 def _keeping(function: Function, exactly: Function) -> Function:
     def arithmetic(*args: Any, **kwargs: Any) -> Any:
+        if any(map(is_bool, args)) and all(is_of_sizes(x) or is_bool(x) for x in args):
+            args = tuple(_counted(x) if is_bool(x) else x for x in args)
         if function in _DIVISORS and torch._C._get_tracing_state() and all(map(is_of_sizes, args)):
             if len(args) == 2 and float(args[_DIVISORS[function]]) == 0:
                 raise ZeroDivisionError("division by zero")  # as numbers of Python do
@@ -160,6 +163,20 @@ def is_of_sizes(operand: Any) -> bool:
 def is_number(tensor: torch.Tensor) -> bool:
     """Whether a tensor is a size, or a float that was computed from sizes: an int or a float of Python."""
     return hasattr(tensor, _MADE_OF) or is_size(tensor)
+
+
+def is_bool(operand: Any) -> bool:
+    """Whether it is a bool that is known, or follows from sizes."""
+    if operand.__class__ is not torch.Tensor:
+        return operand.__class__ is bool
+    if operand.dtype != torch.bool or operand.dim() or not torch._C._get_tracing_state():
+        return False
+    return _is_of_sizes_alone(torch._C._get_value_trace(operand))  # type: ignore[attr-defined]
+
+
+def _counted(operand: Any) -> Any:
+    """The int that a bool is in arithmetic of Python: two tensors of bools have another one, if any."""
+    return operand.to(torch.int64) if isinstance(operand, torch.Tensor) else int(operand)
 
 
 def exact(tensor: torch.Tensor) -> torch.Tensor:
