@@ -21,13 +21,12 @@ from ..graph import inputs_of, outputs_of, runnable
 from .dependence import Dependence, reads_content
 from .pitfalls import PIECES
 from .readings import ROWS
-from .terms import Terms, calculated, is_fixed, is_known, is_written, labels_of
+from .terms import COMPARISONS, Terms, calculated, is_fixed, is_known, is_written, labels_of
 
 Function = Callable[..., Any]
 
 # What the graph takes out of the sizes of tensors.
 TAKES_SIZES = ("aten::size", "aten::numel")
-_COMPARISONS = frozenset(f"aten::{name}" for name in ("eq", "ne", "lt", "le", "gt", "ge"))
 # So many operations on numbers take as long as one on tensors.
 _NUMBERS_PER_TENSOR = 30
 # No more elements are made to read numbers from, in all the tensors that lead to them.
@@ -367,7 +366,7 @@ def _taken(node: Any) -> int | None:
 def _is_certain(value: Any, sizes: Mapping[str, Any], labels: Set[str]) -> bool:
     """Whether sizes that are compared are never equal, whatever the values, unless an axis is empty: that of what is chosen and
     `n` more, and 0."""
-    if value.node().kind() not in _COMPARISONS:
+    if value.node().kind() not in COMPARISONS:
         return False
     a, b = (_size(operand, sizes) for operand in inputs_of(value.node())[:2])
     if a is None or b is None:

@@ -22,7 +22,7 @@ _SAME = frozenset(
     {"prim::NumToTensor", "aten::Int", "aten::ScalarImplicit", "aten::item", "aten::detach", "aten::alias"}
 )
 # Of a difference with 0.
-_COMPARISONS: dict[str, Callable[[int, int], bool]] = {
+COMPARISONS: dict[str, Callable[[int, int], bool]] = {
     f"aten::{compare.__name__}": compare
     for compare in (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
 }
@@ -113,8 +113,8 @@ def calculated(term: Hashable) -> Callable[[Mapping[str, int]], int] | None:
     if isinstance(term, Dim):
         size = term
         return lambda sizes: evaluate(size, sizes)
-    if isinstance(term, tuple) and len(term) == 2 and term[0] in _COMPARISONS and isinstance(term[1], Dim):
-        compare, difference = _COMPARISONS[term[0]], term[1]
+    if isinstance(term, tuple) and len(term) == 2 and term[0] in COMPARISONS and isinstance(term[1], Dim):
+        compare, difference = COMPARISONS[term[0]], term[1]
         return lambda sizes: compare(evaluate(difference, sizes), 0)
     return None
 
@@ -134,7 +134,7 @@ def _combined(kind: str, terms: list[Hashable]) -> Hashable:
     if len(sizes) == len(terms):
         if kind in _SUMS and len(sizes) == 3:
             return _SUMS[kind](sizes[0], sizes[1] * sizes[2])
-        if len(sizes) == 2 and kind in _COMPARISONS:
+        if len(sizes) == 2 and kind in COMPARISONS:
             return (kind, sizes[0] - sizes[1])
         if len(sizes) == 2 and kind in _ON_SIZES and not (kind != "aten::mul" and sizes[1] == 0):
             return _ON_SIZES[kind](sizes[0], sizes[1])
