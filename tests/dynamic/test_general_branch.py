@@ -113,3 +113,46 @@ def test_cut_to_a_multiple_of_a_part(n):
 def test_where_no_branch_does_for_all_it_is_told(function, n):
     _, said = export(function, n)
     assert any("may be" in text for text in said)
+
+
+class Table(torch.nn.Module):
+    """Positions, of which more are made where there are too few."""
+
+    def __init__(self):
+        super().__init__()
+        self.make(16)
+
+    def make(self, count):
+        angles = torch.arange(count).float()[:, None] * torch.tensor([1.0, 0.3])
+        self.weights = torch.nn.Buffer(torch.cat([angles.sin(), angles.cos()], 1), persistent=False)
+
+    def forward(self, ids):
+        if ids.shape[1] > self.weights.shape[0]:
+            self.make(ids.shape[1] + 2)
+        places = ids.ne(1).long().cumsum(1) - 1
+        return self.weights.index_select(0, places.clamp(min=0).view(-1)).view(*ids.shape, -1)
+
+
+class Tables(torch.nn.Module):
+    """Each grows by an axis of its own, so that neither way of one `if` shows the other's."""
+
+    def __init__(self):
+        super().__init__()
+        self.source, self.target = Table(), Table()
+
+    def forward(self, a, b):
+        return self.target(b) @ self.source(a).mT
+
+
+@pytest.mark.parametrize("sizes", [(4, 3), (20, 3), (3, 20), (20, 21)])
+def test_tables_that_grow_each_by_an_axis(sizes):
+    def arguments(batch, n, m):
+        return torch.randint(2, 9, (batch, n)), torch.randint(2, 9, (batch, m))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OnnxExporterWarning)
+        axes = {"a": {0: "batch", 1: "n"}, "b": {0: "batch", 1: "m"}}
+        result = onnxport.export(Tables(), arguments(2, *sizes), dynamic_axes=axes, opset_version=18)
+    for n, m in ((4, 3), (50, 3), (5, 60), (40, 40), (1, 1)):
+        given = arguments(3, n, m)
+        torch.testing.assert_close(result(*given), Tables()(*given), rtol=1e-4, atol=1e-5)

@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...program import Program
 from ...program.ir import Conversion
 from . import trial_sizes
 from .behind import decided_behind
-from .beyond import beyond
+from .beyond import EFFORT, beyond
 from .comparison import takes_pieces
 from .dead import drop_dead
 from .report import Report, listed
@@ -52,7 +53,7 @@ def thaw(program: Program, sizes: Sizes, reruns: Reruns, known: Callable[[Progra
     ways = [*mine.other_ways(), *mine.same_way()] if others else []
     tried = [dict(sizes), *(other.sizes for other in others), trial_sizes.doubled(sizes), *ways]
     may_be = len(report.frozen) == 1 or any(frozen.is_loop for frozen in report.frozen)
-    for trial in others:
+    for trial in itertools.chain(others, _where_all_are_large(mine, ways, others)):
         elsewhere = _of_trial(trial, program, known)
         found = Trials(elsewhere, sizes, reruns)
         is_general = found.agree(tried, each=True)
@@ -65,6 +66,16 @@ def thaw(program: Program, sizes: Sizes, reruns: Reruns, known: Callable[[Progra
     if blamed is not None:
         return dataclasses.replace(report, labels=Trials(program, sizes, reruns).guilty(blamed))
     return report
+
+
+def _where_all_are_large(trials: Trials, ways: Sequence[Sizes], made: Sequence[Trial]) -> Iterator[Trial]:
+    """The model where each label is as large as on any way: of two tables that grow, each by another axis, no single way
+    shows both."""
+    sizes = {label: max([size, *(way[label] for way in ways)]) for label, size in trials.sizes.items()}
+    if sizes not in [trials.sizes, *(other.sizes for other in made)] and trials.reruns.effort(sizes) <= EFFORT:
+        trial = trials.at(sizes)
+        if trial is not None and not trial.same:
+            yield trial
 
 
 def _of_trial(trial: Trial, program: Program, known: Callable[[Program], Mapping[str, Any]]) -> Program:

@@ -20,7 +20,7 @@ from .trials import Trials
 _DOUBLINGS = 17
 _LABELS, _TIMES = 8, 3
 # A run is made of models whose inputs have so many elements times the elements of the weights.
-_EFFORT = 1 << 31
+EFFORT = 1 << 31
 _RUN = 2400  # larger sizes aren't run: what has n * n elements, as attention does, fills the memory
 # Operations are evaluated, in all; more of a longer trace: so many for each of its nodes take no longer than it took.
 _EVALUATED, _PER_NODE = 10_000, 10
@@ -62,7 +62,7 @@ def _beyond(trials: Trials, decided: Any) -> tuple[list[Frozen], str]:
         places = [place for place, a, b in zip(_picked(decided.places, kept), before, decisions) if a != b]
         told = [place for place in places if place][:1]
         larger = {**sizes, label: sizes[label] + sizes[label] // 8 + 1}
-        may_run = larger[label] <= _RUN and trials.reruns.effort(larger) <= _EFFORT
+        may_run = larger[label] <= _RUN and trials.reruns.effort(larger) <= EFFORT
         elements = _largest(trials.program.keep_alive) * trials.reruns.effort(sizes)
         if not may_run and elements > _MOST * trials.reruns.effort(trials.sizes):
             continue
