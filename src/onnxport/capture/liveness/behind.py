@@ -43,12 +43,14 @@ def decided_behind(trials: Trials, program_of: Callable[[Trial], Program]) -> tu
 
 
 def _one_of_each_way(trials: Trials) -> list[dict[str, int]]:
-    """Sizes, none of them 0, for each of the first ways that `if`s go elsewhere."""
+    """Sizes, none of them 0, for each of the first ways that `if`s of the model's own lines go elsewhere."""
     decided = trials.program.conditions.decided
-    ways: dict[Any, dict[str, int]] = {}
     options = [sizes for sizes in trials.other_ways() if 0 not in sizes.values()]
-    for sizes, decisions in zip(options, trials.reruns.computed(decided, options)):
-        ways.setdefault(decisions, sizes)
+    mine, *found = trials.reruns.computed(decided, [trials.sizes, *options])
+    ways: dict[Any, dict[str, int]] = {}
+    for sizes, decisions in zip(options, found):
+        if any(place and a != b for place, a, b in zip(decided.places, mine, decisions)):
+            ways.setdefault(decisions, sizes)
     return list(ways.values())[:_WAYS]
 
 

@@ -22,7 +22,7 @@ from .read_lists import ReadLists
 from .report import Frozen, listed
 from .trial_sizes import Sizes
 from .trials import Trial, Trials
-from .values import ORDERS, computed, counts_rows, is_reading, last_before, numbers
+from .values import ORDERS, computed, counts_rows, is_reading, last_before, made_of_sizes, numbers
 
 # Traces at further sizes that are made to tell expressions apart.
 _TRIALS = 8
@@ -44,6 +44,7 @@ class _Seen:
     sizes: Mapping[str, int]
     found: Mapping[Any, Difference]
     comparable: int
+    made: Mapping[str, int]  # ints that were computed from sizes (see `made_of_sizes`)
     goes_on: bool = False  # whether the program may be right behind that node, though it is another one
 
 
@@ -60,10 +61,12 @@ class Thawing:
         self.breaks: list[tuple[str, Difference]] = []  # and where
         self.differences: dict[Any, tuple[str, Difference]] = {}
         self.guessed: dict[Any, Frozen] = {}  # by path; what of it is so when all is seen counts
-        self._read = numbers(program)
+        self._read, self._made = numbers(program), made_of_sizes(program)
         self._counted = Counted(trials)
         self._numbers = (
-            {value: site.number for site in sites(program) for value in site.node.outputs} if self._read else {}
+            {value: site.number for site in sites(program) for value in site.node.outputs}
+            if self._read or self._made
+            else {}
         )
         self.small = ""
         self._saw_other_values = any(trial.values is not None for trial in made)
@@ -123,8 +126,9 @@ class Thawing:
 
     def _look(self, trial: Trial, *, confirms: bool = False) -> None:
         sizes = {**trial.sizes, **(numbers(trial.read()) if self.program.readings else {})}
+        made = made_of_sizes(trial.read()) if self._made else {}
         if trial.same:  # says of each constant that it is the same there, too
-            self.seen.append(_Seen(sizes, {}, _ALL))
+            self.seen.append(_Seen(sizes, {}, _ALL, made))
             return
         found, broken, comparable = compare(self.program, trial.read())
         odd = broken or next((d for d in found.values() if integer(d.mine) is None or integer(d.theirs) is None), None)
@@ -135,7 +139,7 @@ class Thawing:
         if odd is not None and self.trials.rolls and self._is_smaller(trial):
             self.doubtful.append((trial, odd))  # too few iterations to be seen as a loop
             return
-        self.seen.append(_Seen(sizes, found, comparable, goes_on=confirms))
+        self.seen.append(_Seen(sizes, found, comparable, made, goes_on=confirms))
         if broken is not None and confirms:
             self.doubtful.append((trial, broken))
         elif broken is not None:
@@ -160,7 +164,9 @@ class Thawing:
                 options = [option for option in options if is_reading(option.label)]
             if len({o.label for o in options}) == 1 and self._saw_all_sizes(options[0].label):
                 options = options[:1]  # all of them are right
-            if len(options) == 1 and (options[0].confirmed or self._saw_all_sizes(options[0].label)):
+            if settled and not self._is_sure(options):
+                options = self._of_made(path) or options
+            if self._is_sure(options):
                 self._replace(difference, options[0], made)
                 frozen += self._too_short(difference, options[0])
             else:
@@ -265,7 +271,27 @@ class Thawing:
             if len(read) > 1:
                 self.guessed[path] = Frozen(_place(difference.site), "one of several ints that the model reads")
             return last_before(self.program, read, difference.site.number, self._numbers)
-        return fitting
+        return fitting or self._of_made(path)
+
+    def _is_sure(self, options: list[Expression]) -> bool:
+        return len(options) == 1 and (options[0].confirmed or self._saw_all_sizes(options[0].label))
+
+    def _of_made(self, path: Any) -> list[Expression]:
+        """The int made of sizes that the constant is, or is more or less than by the same at all sizes."""
+        mine = integer(self.differences[path][1].mine)
+        if mine is None:
+            return []
+        observed: list[tuple[Mapping[str, int], int]] = [(self._made, mine)]
+        number = self.differences[path][1].site.number
+        for seen in self.seen:
+            value = integer(seen.found[path].theirs) if path in seen.found else mine
+            if value is None or (path not in seen.found and number >= seen.comparable):
+                return []
+            observed.append((seen.made, value))
+        known = set.intersection(*(set(made) for made, _ in observed))
+        fitting = candidates([({label: made[label] for label in sorted(known)}, value) for made, value in observed])
+        same = [e for e in fitting if e.divisor == 1 and (e.factor == 1 or e.confirmed)]
+        return last_before(self.program, same, number, self._numbers) if same else []
 
     def _separate(self) -> None:
         """Trace at further sizes until each constant has one expression, or none."""
@@ -309,7 +335,8 @@ class Thawing:
         if trial is None:
             return False
         found, _, comparable = compare(self.program, trial.read())
-        self.seen.append(_Seen({**trial.sizes, **numbers(trial.read())}, found, comparable))
+        other = trial.read()
+        self.seen.append(_Seen({**trial.sizes, **numbers(other)}, found, comparable, made_of_sizes(other)))
         return True
 
     def _is_free(self, label: str) -> bool:

@@ -108,6 +108,15 @@ def numbers(program: Program) -> dict[str, int]:
     return found
 
 
+def made_of_sizes(program: Program) -> dict[str, int]:
+    """Ints that Python took of what is computed from sizes, under such names: what can't be told by the sizes alone."""
+    return {
+        f"read {index}": reading.content
+        for index, reading in enumerate(program.readings)
+        if reading.of_sizes and isinstance(reading.content, int)
+    }
+
+
 def _parts(reading: Reading) -> Mapping[str, tuple[int, tuple[Any, ...]]]:
     """The numbers that a reading has, and the operator that takes each out of its tensor."""
     content = reading.content

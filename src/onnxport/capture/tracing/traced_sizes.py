@@ -11,7 +11,7 @@ import contextlib
 import functools
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from typing import Any, TypeAlias
 from unittest import mock
 
@@ -30,6 +30,12 @@ def is_size(tensor: torch.Tensor) -> bool:
     if tensor.dim() or tensor.dtype != torch.int64 or not torch._C._get_tracing_state():
         return False
     return _is_of_sizes_alone(torch._C._get_value_trace(tensor))  # type: ignore[attr-defined]
+
+
+def is_made_of_sizes(tensor: torch.Tensor) -> bool:
+    """Whether a traced tensor of one number was computed from sizes and constants alone, and is no size itself."""
+    value: Any = torch._C._get_value_trace(tensor)  # type: ignore[attr-defined]
+    return value.node().kind() not in ("prim::NumToTensor", "prim::Constant") and _is_of_sizes_alone(value, _FUNCTIONS)
 
 
 def refuse_constructors(graph: Any) -> None:
@@ -52,7 +58,7 @@ _ONE_SIZE = (
 )
 
 
-def _is_of_sizes_alone(value: Any) -> bool:
+def _is_of_sizes_alone(value: Any, more: Set[str] = frozenset()) -> bool:
     pending, seen = [value], 0
     while pending and seen < 64:
         seen += 1
@@ -60,7 +66,8 @@ def _is_of_sizes_alone(value: Any) -> bool:
         kind = node.kind()
         if kind in ("aten::size", "prim::Constant", "aten::numel", "prim::shape"):
             continue
-        if kind == "prim::NumToTensor" or kind.rpartition("::")[2].rstrip("_") in _ARITHMETIC:
+        name = kind.rpartition("::")[2].rstrip("_")
+        if kind == "prim::NumToTensor" or name in _ARITHMETIC or name in more:
             pending.extend(inputs_of(node))
         else:
             return False
@@ -72,6 +79,23 @@ _ARITHMETIC = {  # without underscores at the end
     "maximum", "minimum", "lt", "le", "gt", "ge", "eq", "ne", "pow",
     "__and", "__or", "__xor", "__lshift", "__rshift", "bitwise_and", "bitwise_or", "bitwise_xor",
 }  # fmt: skip
+
+
+# Functions of numbers beside it.
+_FUNCTIONS = {
+    "abs",
+    "clamp",
+    "detach",
+    "exp",
+    "log",
+    "log10",
+    "log2",
+    "pow",
+    "reciprocal",
+    "rsqrt",
+    "ScalarImplicit",
+    "sqrt",
+}
 
 
 def _divided(divisor: torch.Tensor, number: Any) -> torch.Tensor:

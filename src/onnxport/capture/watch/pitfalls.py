@@ -20,10 +20,11 @@ from ...errors import warn
 from ...program.ir import Conversion
 from ..graph import INNER, LAYERS, inputs_of
 from ..tracing.constants import version_of
+from ..tracing.traced_sizes import exact, is_made_of_sizes
 from ..tracing.untraced import untraced
 from .dependence import Dependence, follows_sizes, value_of
 from .messages import decides_nothing_else, only_tells
-from .readings import ROWS, TAKES_LISTS, Readings
+from .readings import ROWS, TAKES_INTS, TAKES_LISTS, Readings
 
 _TAKES: dict[Callable[..., Any], str] = {
     torch.Tensor.item: "a Python number",
@@ -117,6 +118,10 @@ class Pitfalls:
                 if function in _EXPOSES and args[0].layout == torch.strided:
                     with untraced(), torch._C.DisableTorchFunction():
                         self._exposed.append((place, args[0], args[0].detach().clone(), version_of(args[0])))
+                if function in TAKES_INTS and not args[0].dim() and is_made_of_sizes(args[0]) and not only_tells(place):
+                    result = call(*args, **kwargs)
+                    self.readings.take(function, exact(args[0]), result, place, what, of_sizes=True)
+                    return result
                 if function in TAKES_LISTS and args[0].dim() and follows_sizes(args[0]):
                     result = call(*args, **kwargs)
                     self.readings.take(function, args[0], result, place, what, of_sizes=True)
