@@ -1,6 +1,7 @@
 """An `if` that goes another way only at sizes far above the example's: tried there, or warned of at its line."""
 
 import contextlib
+import functools
 import inspect
 import itertools
 import warnings
@@ -251,3 +252,29 @@ def test_what_is_decided_beside_large_tensors_is_told(example, bound):
 
     _, said = exported(model, example)
     assert any(__file__ in text for text in said)
+
+
+class KeptByShape(nn.Module):
+    """As many channels as there may be rows, which are parts of one key; too large to be run with so many rows."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Conv2d(3, 512, 3, stride=4, padding=1), nn.Conv2d(512, 512, 1))
+        self.places = functools.lru_cache(maxsize=1)(
+            lambda shape: torch.arange(shape[2])[:, None] + torch.arange(shape[3])
+        )
+
+    def forward(self, x):
+        y = self.layers(x)
+        return y[:, :4] + self.places(y.shape)
+
+
+def test_parts_of_a_key_are_not_compared():
+    model = KeptByShape()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OnnxExporterWarning)
+        result = onnxport.export(
+            model, (torch.randn(2, 3, 16, 24),), input_names=["x"], dynamic_axes={"x": {0: "b", 2: "h", 3: "w"}}
+        )
+    x = torch.randn(3, 3, 28, 36)
+    torch.testing.assert_close(result(x), model(x), rtol=1e-3, atol=1e-4)

@@ -59,10 +59,12 @@ def _beyond(trials: Trials, decided: Any) -> tuple[list[Frozen], str]:
         if not sizes:
             continue
         ways.add(decisions)
-        places = [place for place, a, b in zip(_picked(decided.places, kept), before, decisions) if a != b]
-        told = [place for place in places if place][:1]
         larger = {**sizes, label: sizes[label] + sizes[label] // 8 + 1}
         may_run = larger[label] <= _RUN and trials.reruns.effort(larger) <= EFFORT
+        places, of_keys = _picked(decided.places, kept), _picked(decided.compares_keys, kept)
+        # Where sizes are hashed, mostly as parts of a key, only other results show that it matters.
+        changed = [place for i, place in enumerate(places) if before[i] != decisions[i] and (may_run or not of_keys[i])]
+        told = [place for place in changed if place][:1]
         elements = _largest(trials.program.keep_alive) * trials.reruns.effort(sizes)
         if not may_run and elements > _MOST * trials.reruns.effort(trials.sizes):
             continue

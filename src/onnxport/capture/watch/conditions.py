@@ -19,7 +19,7 @@ import torch
 from ...dims import Dim, Size, evaluate, free_symbols, known_ge, substitute
 from ..graph import inputs_of, outputs_of, runnable
 from .dependence import Dependence, reads_content
-from .pitfalls import PIECES
+from .pitfalls import KEYS, PIECES
 from .readings import ROWS
 from .terms import COMPARISONS, Terms, calculated, is_fixed, is_known, is_written, labels_of
 
@@ -224,6 +224,12 @@ class Conditions:
     def counts_pieces(self) -> list[bool]:
         """Which of the numbers are of pieces that a tensor is cut to: where there are fewer, cutting it fails."""
         return [number.what == PIECES for number, _ in self._varying]
+
+    @property
+    def compares_keys(self) -> list[bool]:
+        """Which of the numbers tell whether sizes are equal that are hashed: in a set it matters, between parts of one key, as
+        `tables[x.shape]` has them, it doesn't."""
+        return [number.what == KEYS for number, _ in self._varying]
 
     @property
     def places(self) -> list[str]:

@@ -49,6 +49,7 @@ _NOT_OF_VALUES = (torch.Tensor.__len__, torch.Tensor.is_contiguous, torch.Tensor
 _TAKES_ONE = (torch.Tensor.item, torch.Tensor.__int__, torch.Tensor.__float__, torch.Tensor.__bool__)
 _EXPOSES = (torch.Tensor.numpy, torch.Tensor.__array__, torch.Tensor.untyped_storage, torch.Tensor.__dlpack__)
 PIECES = "a number of pieces"
+KEYS = "a key of a dict or set"
 _TAKES_COUNTS = (torch.Tensor.__len__, torch.Tensor.__int__, torch.Tensor.__index__, torch.Tensor.item)
 _TAKE_APART = (torch.Tensor.__iter__, torch.Tensor.unbind, torch.unbind)
 # Whose lines are none of the user's.

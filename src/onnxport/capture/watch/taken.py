@@ -15,7 +15,7 @@ from ..tracing.traced_sizes import exact, is_size
 from .asked import is_caught
 from .conditions import Conditions, Number, content, cut, packed_outputs
 from .messages import only_tells, refuses
-from .pitfalls import place_of_call, place_unless_told, what_is_taken
+from .pitfalls import KEYS, place_of_call, place_unless_told, what_is_taken
 
 Function = Callable[..., Any]
 
@@ -87,7 +87,7 @@ class Taken:
 
     def compare(self, a: torch.Tensor, b: torch.Tensor, place: str) -> None:
         """Keep whether two sizes are equal."""
-        self.take(a == b, bool, place, what_is_taken(torch.Tensor.__bool__))
+        self.take(a == b, bool, place, KEYS)
 
     def clear(self) -> None:
         self.lost = self.incomplete = False
