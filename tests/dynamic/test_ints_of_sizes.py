@@ -69,6 +69,12 @@ def pyramid(x):
     return x
 
 
+def resized_to_fit(x):
+    """The shorter side is 24, whichever that is."""
+    scale = 24 / min(x.shape[2:])
+    return F.interpolate(x, size=(int(x.shape[2] * scale), int(x.shape[3] * scale)))
+
+
 def frames(x):
     return x[:, :, : int((x.shape[2] - 9) / 4) + 1]
 
@@ -89,7 +95,7 @@ def once_and_as_bool(x):
 
 
 LIVE = (
-    to_multiple, by_the_rest, by_numpy, rounded, center, rate, factor, root, blocks, two_axes, of_both, pyramid, frames, rolled,
+    to_multiple, by_the_rest, by_numpy, rounded, center, rate, factor, root, blocks, two_axes, of_both, pyramid, resized_to_fit, frames, rolled,
     iterations,
 )  # fmt: skip
 SIZES = [(1, 30, 30), (2, 33, 47), (3, 64, 32), (2, 95, 70), (1, 200, 130), (1, 21, 20)]

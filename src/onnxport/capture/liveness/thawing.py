@@ -291,6 +291,8 @@ class Thawing:
         known = set.intersection(*(set(made) for made, _ in observed))
         fitting = candidates([({label: made[label] for label in sorted(known)}, value) for made, value in observed])
         same = [e for e in fitting if e.divisor == 1 and (e.factor == 1 or e.confirmed)]
+        # The very int that was taken needs no third size.
+        same = [dataclasses.replace(e, confirmed=True) if (e.factor, e.offset) == (1, 0) else e for e in same]
         return last_before(self.program, same, number, self._numbers) if same else []
 
     def _separate(self) -> None:
