@@ -11,7 +11,8 @@ from torch import nn
 
 import onnxport
 from onnxport import _export
-from onnxport.capture.watch.conditions import Conditions, content
+from onnxport.capture.watch import computation as how
+from onnxport.capture.watch.computation import by_arithmetic, by_graph, computation
 from onnxport.capture.watch.terms import Terms, calculated, is_fixed, is_known
 from onnxport.errors import OnnxExporterWarning, warn, withheld
 from onnxport.options import Options
@@ -83,17 +84,24 @@ def _captured(model):
     return program
 
 
+def on(x):
+    """Calls a function on a tensor."""
+    return lambda function: function(x)
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("name", "taken"), itertools.product(TENSORS, TAKEN))
 def test_sizes_say_what_a_run_says(name, taken):
     model = Model(TENSORS[name], TAKEN[taken])
     conditions = _captured(model).conditions
-    ways, run = [conditions._arithmetic(), conditions._calculated() or conditions._arithmetic()], conditions._compile()
+    numbers, learned = conditions._varying, conditions._learned
+    ways = [by_arithmetic(numbers, learned), computation(conditions._graph, numbers, learned)]
     assert None not in ways
     for b, n in SIZES:
-        expected = [bool(t) for t in run(torch.randn(b, 4, n))]
-        for computed in ways:
-            assert list(map(bool, computed({"b": b, "n": n}))) == expected, (b, n)
+        sizes = {"b": b, "n": n}
+        expected = by_graph(conditions._graph, numbers).at(sizes, on(torch.randn(b, 4, n)))
+        for way in ways:
+            assert list(map(bool, way.at(sizes, None))) == list(map(bool, expected)), (b, n)
 
 
 # Numbers that Python takes of a tensor of b, 4, n, and how many of them may be others at other sizes.
@@ -126,13 +134,12 @@ def test_equal_terms_are_equal_at_all_sizes(name):
     conditions = _captured(Takes(numbers)).conditions
     terms = Terms(conditions._learned.size_of)
     assert len({term for _, value in conditions._numbers if not is_fixed(term := terms.of(value))}) == varying
-    conditions._chosen = conditions._numbers
-    run = conditions._compile()
+    run = by_graph(conditions._graph, conditions._numbers)
     for b, n in SIZES:
         given: dict = {}
-        for (number, value), tensor in zip(conditions._numbers, run(torch.randn(b, 4, n))):
+        for (number, value), item in zip(conditions._numbers, run.at({"b": b, "n": n}, on(torch.randn(b, 4, n)))):
             of_term = given.setdefault((terms.of(value), number.kind), set())
-            of_term.add(content(tensor, number.kind))
+            of_term.add(item)
             assert len(of_term) == 1
             if is_fixed(terms.of(value)):
                 assert of_term == {number.content}
@@ -172,7 +179,7 @@ def _of_values_and_sizes(x):
 def test_more_than_arithmetic_on_sizes_is_run(model):
     conditions = _captured(model).conditions
     assert conditions.numbers
-    assert conditions._arithmetic() is None
+    assert by_arithmetic(conditions._varying, conditions._learned) is None
     assert conditions.hold({"b": 2, "n": 9}, lambda function: function(torch.ones(2, 4, 9)))
 
 
@@ -181,9 +188,9 @@ def test_wrong_expressions_of_sizes_are_not_believed():
     conditions = _captured(Model(TENSORS["slice"], TAKEN["below"])).conditions
     known = conditions._learned.known()
     conditions.learn(lambda: dict.fromkeys(known, 3), {"b": 2, "n": 9})
-    assert conditions._arithmetic() is None
+    assert by_arithmetic(conditions._varying, conditions._learned) is None
     conditions.learn(dict, {"b": 2, "n": 9})
-    assert conditions._arithmetic() is None
+    assert by_arithmetic(conditions._varying, conditions._learned) is None
 
 
 class Deep(nn.Module):
@@ -199,8 +206,7 @@ class Deep(nn.Module):
 @pytest.mark.parametrize(("bound", "frozen"), [(1 << 40, False), (6, True)])
 def test_conditions_of_sizes_run_nothing(bound, frozen, monkeypatch):
     ran = []
-    compile = Conditions._compile
-    monkeypatch.setattr(Conditions, "_compile", lambda self: ran.append(self) or compile(self))
+    monkeypatch.setattr(how, "by_graph", lambda *given: ran.append(given) or by_graph(*given))
     model = Deep(bound).eval()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

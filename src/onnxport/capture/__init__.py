@@ -13,7 +13,7 @@ from ..program import Program
 from .compiled import module_of, uncompiled
 from .trace import CompiledCall
 from .tracing.composed import composed
-from .watch.conditions import TAKES_SIZES
+from .watch.computation import TAKES_SIZES
 
 if TYPE_CHECKING:
     from ..options import Options

@@ -13,7 +13,8 @@ import torch
 
 from ..tracing.traced_sizes import exact, is_size
 from .asked import is_caught
-from .conditions import Conditions, Number, content, cut, packed_outputs
+from .computation import Number, content, cut, packed_outputs
+from .conditions import Conditions
 from .messages import only_tells, refuses
 from .pitfalls import KEYS, place_of_call, place_unless_told, what_is_taken
 
