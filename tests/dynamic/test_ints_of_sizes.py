@@ -94,11 +94,16 @@ def once_and_as_bool(x):
     return x[:, :, :n] * 2 if n > 0 else x
 
 
+def nearly_equal(x):
+    """Two ints that are equal at all sizes near to the example's."""
+    return x[:, :, : int(x.shape[2] * 0.502)], x[:, :, : int(x.shape[2] * 0.5)]
+
+
 LIVE = (
     to_multiple, by_the_rest, by_numpy, rounded, center, rate, factor, root, blocks, two_axes, of_both, pyramid, resized_to_fit, frames, rolled,
-    iterations,
+    iterations, nearly_equal,
 )  # fmt: skip
-SIZES = [(1, 30, 30), (2, 33, 47), (3, 64, 32), (2, 95, 70), (1, 200, 130), (1, 21, 20)]
+SIZES = [(1, 30, 30), (2, 33, 47), (3, 64, 32), (2, 95, 70), (1, 200, 130), (1, 21, 20), (1, 530, 30)]
 
 
 class Model(nn.Module):
@@ -139,7 +144,34 @@ def counted(x):
     return x[:, :, : int(x.shape[2] * 0.2) + int(x.shape[2] * 0.3)]
 
 
-@pytest.mark.parametrize("function", [bounded, counted, once_and_as_bool])
+def capped(x):
+    return x[:, :, : min(100, int(x.shape[2] * 0.3))]
+
+
+def capped_before(x):
+    return x[:, :, : int(min(100, x.shape[2] * 0.3))]
+
+
+def capped_by_if(x):
+    n = int(x.shape[2] * 0.3)
+    return x[:, :, :n] if n < 100 else x[:, :, :100]
+
+
+def decided_beside(x):
+    """An `if` on what is computed of a size, beside a constant that follows it."""
+    y = x[:, :, : int(x.shape[2]) // 2]
+    return y * 2 if x.shape[2] // 3 > 80 else y
+
+
+def decided_by_rest(x):
+    y = x[:, :, : int(x.shape[2] * 0.5)]
+    return y * 2 if x.shape[2] % 29 == 26 else y
+
+
+TOLD = (bounded, counted, once_and_as_bool, capped, capped_before, capped_by_if, decided_beside, decided_by_rest)
+
+
+@pytest.mark.parametrize("function", TOLD)
 def test_what_python_computes_of_them_is_told(function):
     with pytest.warns(OnnxExporterWarning, match="test_ints_of_sizes.py"):
         export(function, 18)

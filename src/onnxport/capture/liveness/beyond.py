@@ -15,13 +15,13 @@ import torch
 from ...program import Location
 from ..graph import outputs_of
 from .report import Frozen, listed
+from .trial_sizes import LARGEST, Sizes
 from .trials import Trials
 
 _DOUBLINGS = 17
 _LABELS, _TIMES = 8, 3
 # A run is made of models whose inputs have so many elements times the elements of the weights.
 EFFORT = 1 << 31
-_RUN = 2400  # larger sizes aren't run: what has n * n elements, as attention does, fills the memory
 # Operations are evaluated, in all; more of a longer trace: so many for each of its nodes take no longer than it took.
 _EVALUATED, _PER_NODE = 10_000, 10
 _SQUARE = 1 << 16  # all axes are large only where that is little: attention takes more of each
@@ -36,6 +36,11 @@ def beyond(trials: Trials, *, unchanged: bool) -> tuple[list[Frozen], str]:
     if unchanged and not any(frozen for frozen, _ in found):
         found = [_beyond(trials, numbers) for numbers in conditions.counted.alone]
     return next((told for told in found if told[0]), ([], ""))
+
+
+def is_runnable(trials: Trials, sizes: Sizes, label: str) -> bool:
+    """Whether the model may be run where a label is large."""
+    return sizes[label] <= LARGEST and trials.reruns.effort(sizes) <= EFFORT
 
 
 def _beyond(trials: Trials, decided: Any) -> tuple[list[Frozen], str]:
@@ -60,7 +65,7 @@ def _beyond(trials: Trials, decided: Any) -> tuple[list[Frozen], str]:
             continue
         ways.add(decisions)
         larger = {**sizes, label: sizes[label] + sizes[label] // 8 + 1}
-        may_run = larger[label] <= _RUN and trials.reruns.effort(larger) <= EFFORT
+        may_run = is_runnable(trials, larger, label)
         places, of_keys = _picked(decided.places, kept), _picked(decided.compares_keys, kept)
         # Where sizes are hashed, mostly as parts of a key, only other results show that it matters.
         changed = [place for i, place in enumerate(places) if before[i] != decisions[i] and (may_run or not of_keys[i])]

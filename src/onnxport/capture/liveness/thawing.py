@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ from ...program import Location, Node, Program, Value
 from ...program.ir import Block
 from ...program.schema import parse
 from . import trial_sizes
+from .beyond import is_runnable
 from .comparison import Difference, Path, Site, compare, sites
 from .counted import Counted
 from .expressions import Expression, Quotient, candidates, integer, number, products, quotients, separating_size
@@ -319,13 +320,22 @@ class Thawing:
         only_ifs = not self.differences and all(c.decides for c in self.program.conversions or ())
         if self.breaks or (only_ifs and not self.program.conditions.counted.counts_rows):
             return
-        for trial in self.trials.far():
+        for trial in itertools.chain(self.trials.far(), self._farther()):
             if only_ifs and self.trials.gives_results(trial.sizes):
                 continue
             if self.trials.rolls and not self._is_larger(trial):  # a few iterations aren't recognised
                 continue
             if all(trial.sizes != {k: seen.sizes[k] for k in trial.sizes} for seen in self.seen):
                 self._look(trial, confirms=True)
+
+    def _farther(self) -> Iterator[Trial]:
+        """At sizes at which an `if` goes another way; and, of a model that takes ints of what it computed from sizes, at very
+        large ones: what Python makes of such an int isn't recorded, as in `min(100, int(n * 0.3))`, and two of them may be
+        equal at all others."""
+        ways = self.trials.other_ways() if self.differences else []
+        very = trial_sizes.farthest(self.sizes) if self._made else {}
+        large = [sizes for label, sizes in very.items() if is_runnable(self.trials, sizes, label)]
+        yield from (trial for trial in map(self.trials.at, [*ways, *large]) if trial is not None)
 
     def _is_larger(self, trial: Trial) -> bool:
         return all(trial.sizes[label] >= size for label, size in self.sizes.items())

@@ -21,6 +21,7 @@ _FEW = 10  # fewer show nothing, and are run for if each takes no longer than th
 _ALONE = 3
 _HALVED = 8
 _REMAINDERS = 8
+LARGEST = 2400  # larger sizes aren't run: what has n * n elements, as attention does, fills the memory
 _COST = 32  # times the example's run, in all: convolutions and attention at large sizes take minutes
 
 
@@ -103,6 +104,11 @@ def far(sizes: Sizes) -> tuple[list[dict[str, int]], list[dict[str, int]]]:
     if math.prod(larger[label] / max(size, 1) for label, size in sizes.items()) <= _COST:
         return small, [larger, doubled(sizes)]
     return small, [doubled(sizes), *({**sizes, label: larger[label]} for label in list(sizes)[:_ALONE])]
+
+
+def farthest(sizes: Sizes) -> dict[str, dict[str, int]]:
+    """Sizes as much larger than the example's as any that are tried, by the label that is so large alone."""
+    return {label: {**sizes, label: min(_COST * size, LARGEST)} for label, size in list(sizes.items())[:_ALONE]}
 
 
 def scanned(sizes: Sizes, conversions: Sequence[Conversion] = ()) -> list[dict[str, int]]:
