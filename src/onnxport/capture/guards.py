@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 _SHOWN = 4  # guards that are told
+_LARGEST_INDEX = (1 << 31) - 1
 _SIZE = re.compile(r"L((?:\[[^\[\]]+\]|\.\w+(?!\())+?)(?:\.size\(\)\[(\d+)\])?(?![\[\w])(?!\.\w)")
 _LAYOUT = re.compile(r"\.(stride|storage_offset)\(")
 _TRIED = (2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 31, 64, 127, 511, 513, 1000, 4099, 65536)
@@ -83,7 +84,7 @@ def _name(path: str, names: Sequence[Any]) -> str:
 
 def _is_torchs_own(tree: ast.expr) -> bool:
     """Whether a guard comes of what torch.export takes for granted of all dynamic sizes (they are neither 0 nor 1), of equal
-    sizes, which are one symbol, or of how tensors lie in memory, where sizes are multiplied."""
+    sizes, which are one symbol, of how tensors lie in memory, where sizes are multiplied, or of indices of 32 bits (torch 2.9)."""
     if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And):
         return all(map(_is_torchs_own, tree.values))
     if not isinstance(tree, ast.Compare) or len(tree.ops) != 1:
@@ -94,6 +95,8 @@ def _is_torchs_own(tree: ast.expr) -> bool:
         return True
     number = numbers[1] if numbers[0] is None else numbers[0]
     order = isinstance(tree.ops[0], (ast.Lt, ast.LtE, ast.Gt, ast.GtE))
+    if order and number == _LARGEST_INDEX:
+        return True
     if number is not None and number <= (2 if order else 1) and (order or isinstance(tree.ops[0], ast.NotEq)):
         other = left if numbers[0] is None else right
         return not (isinstance(other, ast.BinOp) and isinstance(other.op, ast.Mod) and _number(other.right) is not None)
