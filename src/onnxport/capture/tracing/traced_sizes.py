@@ -79,23 +79,10 @@ _ARITHMETIC = {  # without underscores at the end
     "maximum", "minimum", "lt", "le", "gt", "ge", "eq", "ne", "pow",
     "__and", "__or", "__xor", "__lshift", "__rshift", "bitwise_and", "bitwise_or", "bitwise_xor",
 }  # fmt: skip
-
-
-# Functions of numbers beside it.
+# Functions of numbers, beside it.
 _FUNCTIONS = {
-    "abs",
-    "clamp",
-    "detach",
-    "exp",
-    "log",
-    "log10",
-    "log2",
-    "pow",
-    "reciprocal",
-    "rsqrt",
-    "ScalarImplicit",
-    "sqrt",
-}
+    "abs", "clamp", "detach", "exp", "log", "log10", "log2", "reciprocal", "rsqrt", "ScalarImplicit", "sqrt",
+}  # fmt: skip
 
 
 def _divided(divisor: torch.Tensor, number: Any) -> torch.Tensor:
