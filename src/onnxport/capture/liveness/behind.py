@@ -25,9 +25,10 @@ def decided_behind(trials: Trials, program_of: Callable[[Trial], Program]) -> tu
     Args:
         program_of: reads the recording of a trial.
     """
-    if sum(1 for _ in trials.program.keep_alive.nodes()) > _NODES:
+    ways = _one_of_each_way(trials)
+    if not ways or sum(1 for _ in trials.program.keep_alive.nodes()) > _NODES:
         return [], ""
-    for sizes in _one_of_each_way(trials):
+    for sizes in ways:
         trial = trials.at(sizes)
         if trial is None:
             continue
