@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from .tracing.flex_attention import MORE_THAN_ELEMENTWISE
+from .weights import Modules
 
 
 def uncompiled(model: Any) -> Any:
@@ -55,10 +56,10 @@ _REFUSED = {
 
 
 @contextlib.contextmanager
-def compiling_nothing(model: Any) -> Iterator[None]:
+def compiling_nothing(modules: Modules) -> Iterator[None]:
     """Compiled modules within a model run as they are; where a trace is open they would refuse to."""
     with contextlib.ExitStack() as undo:
-        for module in model.modules() if isinstance(model, torch.nn.Module) else ():
+        for _, module in modules:
             if isinstance(module, torch.jit.ScriptModule):
                 continue
             original = module.__dict__.get("_modules", {}).get("_orig_mod")

@@ -35,17 +35,19 @@ class GraphReader:
     """Turns blocks of `torch._C` nodes into blocks of a `Program`.
 
     `scope_of` says which module a node comes from, by the name of its first result. `leaf` may take over a node (module
-    attributes, calls): it returns True if it did, or the node that stands for it.
+    attributes, calls): it returns True if it did, or the node that stands for it. `source_of` says where nodes come from that
+    don't know it, by the same name.
     """
 
     def __init__(
         self,
         scope_of: Callable[[str], str] | None = None,
         leaf: Callable[[Any, GraphReader], Node | bool] | None = None,
+        source_of: Callable[[str], str] = lambda name: "",
     ) -> None:
         self.operands: dict[Any, Operand] = {}  # torch._C.Value -> what stands for it
         self.scope_of = scope_of
-        self.leaf = leaf
+        self.leaf, self.source_of = leaf, source_of
         self._scopes: dict[str, str] = {}
         self._schemas: dict[tuple[Any, ...], Schema | None] = {}
 
@@ -99,7 +101,7 @@ class GraphReader:
             outputs,
             schema=schema,
             scope=scope,
-            location=lambda: location(scope, node.sourceRange()),
+            location=lambda: location(scope, self._source(node, outputs)),
         )
         if kind == "prim::PythonOp":
             self._python_op(node, result)
@@ -120,7 +122,10 @@ class GraphReader:
 
     def location(self, node: Any, outputs: list[Value]) -> Callable[[], Location]:
         scope = self.scope(node, outputs)
-        return lambda: location(scope, node.sourceRange())
+        return lambda: location(scope, self._source(node, outputs))
+
+    def _source(self, node: Any, outputs: list[Value]) -> str:
+        return (self.source_of(outputs[0].name) if outputs else "") or str(node.sourceRange())
 
     def schema(self, kind: str, node: Any, inputs: list[Operand]) -> Schema | None:
         """The schema of a node; the text is asked for once for each kind and types of its inputs."""

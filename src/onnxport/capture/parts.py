@@ -6,6 +6,8 @@ from typing import Any
 
 import torch
 
+from .weights import Modules
+
 
 class Object:
     """A module, or an object of a TorchScript class, that is known when the graph is read."""
@@ -33,12 +35,12 @@ class Parts:
     has them all as attributes, None if there are none.
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, modules: Modules) -> None:
         self.module: Any = None
         self._operands: dict[str, Any] = {}
         objects: dict[int, Any] = {}
         scripted: dict[str, Any] = {}
-        for path, module in model.named_modules() if isinstance(model, torch.nn.Module) else ():
+        for path, module in modules:
             if isinstance(module, torch.jit.ScriptModule):
                 if not any(path.startswith(f"{outer}.") for outer in scripted):
                     scripted[path] = module

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from ..errors import LoweringError, warn
-from ..program import Block, Program, Value
+from ..program import Block, Program
 from ..program.ir import Conversion, Input, Weight
 from . import bools
 from .compiled import compiling_nothing, refused
@@ -29,7 +29,8 @@ from .tracing.encoders import padded_with_zeros
 from .tracing.flex_attention import attention_recorded
 from .tracing.function_outputs import outputs_in_order
 from .tracing.hashes import Hashes, are_alike, noting_hashes
-from .tracing.modes import TracingMode
+from .tracing.modes import TracingMode, instead
+from .tracing.single_nodes import SingleNodes
 from .tracing.sparse import held_dense, is_sparse
 from .tracing.traced_sizes import number_functions, refuse_constructor, refuse_constructors
 from .tracing.tracer_flags import tracer_flags
@@ -40,7 +41,7 @@ from .watch.kept import Kept, vmap_noticed
 from .watch.pitfalls import Pitfalls, place_of_call
 from .watch.shared_memory import SharedMemory, from_numpy_noticed
 from .watch.taken import Taken
-from .weights import named_weights
+from .weights import Modules, named_modules, weights_and_state
 
 
 class CompiledCall(LoweringError):
@@ -72,8 +73,8 @@ def record(
     writes to them leaves the caller's alone. The model comes back as it was. `resize` changes the tensors among
     the arguments first.
     """
-    call = _Call(model, args, kwargs, resize)
-    with held_dense(model):
+    call = _Call(model, args, kwargs, resize, named_modules(model))
+    with held_dense(call.modules):
         run = _as_eager(call)
         if resize is None:
             run.warn()
@@ -89,6 +90,7 @@ class _Call:
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     resize: Callable[[list[torch.Tensor]], list[torch.Tensor]] | None
+    modules: Modules
 
     def flattened(self) -> tuple[Arguments, list[torch.Tensor]]:
         """The arguments, and the tensors among them at the sizes that are wanted."""
@@ -132,7 +134,7 @@ def _as_eager(call: _Call) -> _Run:
 def _eager(call: _Call) -> list[torch.Tensor]:
     """What the model gives if it isn't recorded."""
     arguments, leaves = call.flattened()
-    with torch.no_grad(), compiling_nothing(call.model), unchanged(call.model):
+    with torch.no_grad(), compiling_nothing(call.modules), unchanged(call.modules):
         positional, named = arguments.rebuild(copies(leaves))
         return flatten_outputs(call.model(*positional, **named)).leaves
 
@@ -143,7 +145,7 @@ def _recorded(call: _Call, hashes: Hashes, asked: Asked) -> _Run:
         torch.no_grad(),
         tracer_flags(),
         outputs_in_order(),
-        compiling_nothing(call.model),
+        compiling_nothing(call.modules),
         noting(run.calls),
         _quiet(),
         number_functions(),
@@ -177,14 +179,15 @@ class _Run:
     def __init__(self, call: _Call, hashes: Hashes, asked: Asked) -> None:
         self.call, self.hashes, self.asked = call, hashes, asked
         self.arguments, self.leaves = call.flattened()
-        self.weights = named_weights(call.model) if isinstance(call.model, torch.nn.Module) else {}
+        is_module = isinstance(call.model, torch.nn.Module)
+        self.weights, self._state = weights_and_state(call.model) if is_module else ({}, set())
         self.output_names: list[str | None] = []
         self.strings: list[str] = []
         self.outputs: list[torch.Tensor] = []
-        self.parts, self.calls = Parts(call.model), Calls(_named_modules(call.model))
+        self.parts, self.calls = Parts(call.modules), Calls(call.modules)
         self.pitfalls, self.taken = Pitfalls(self._argument_check()), Taken()
         self.constants, self.kept = Constants(self.weights.values()), Kept(self.taken)
-        self.memory = SharedMemory()
+        self.memory, self.single_nodes = SharedMemory(), SingleNodes()
         self.caught = Caught(place_of_call)
         hashes.compared = self.taken.compare
         self.mode = TracingMode(self._watched(), self.constants.keep, self.caught.failed, asked.note)
@@ -196,7 +199,9 @@ class _Run:
         writers, taken = self.constants.watched(), self.taken.watched()
         kept = self.kept.watched(writers[torch.Tensor.__setitem__])
         kept.update(self.memory.watched(kept))
-        return {**writers, **kept, **taken, **self.pitfalls.watched({**kept, **taken}), **self.asked.instead()}
+        watched = {**writers, **kept, **taken, **self.pitfalls.watched({**kept, **taken})}
+        single = self.single_nodes.watched(lambda function: watched.get(function, instead(function)))
+        return {**watched, **single, **self.asked.instead()}
 
     def _argument_check(self) -> Callable[[Any], bool]:
         """What tells whether a value of the open trace is an argument; it doesn't keep the run alive, which has it."""
@@ -222,6 +227,7 @@ class _Run:
         self.taken.clear()
         self.hashes.begin()
         self.calls.clear()
+        self.single_nodes.clear()
         positional, keywords = self.arguments.rebuild(tensors[: len(self.leaves)])
         given = flatten_outputs(self.call.model(*positional, **keywords))
         self.output_names, self.strings, self.outputs = given.names, given.strings, given.leaves
@@ -260,7 +266,7 @@ class _Run:
         inputs = copies(self.leaves)
         shaped = {id(t): t.detach() for t in inputs}  # the model may change the sizes of the copies in place
         holder = () if self.parts.module is None else (self.parts.module,)
-        with unchanged(self.call.model), self.constants.unchanged():
+        with unchanged(self.call.modules), self.constants.unchanged():
             recorded = torch._C._create_graph_by_tracing(
                 function, (*inputs, *self.weights.values()), lambda value: "", False, False, *holder
             )
@@ -272,7 +278,7 @@ class _Run:
         """Record the operators that the run consists of, all sizes among them being numbers."""
         self.pitfalls.conversions[enclosed.ALL_SIZES] = None
         try:
-            with unchanged(self.call.model):
+            with unchanged(self.call.modules):
                 flattened = enclosed.flattened(self.run, copies(self.leaves), cause)
             self._trace(flattened)
         except RuntimeError as error:
@@ -316,7 +322,7 @@ class _Run:
         """Tell of what the exported model does otherwise."""
         self.pitfalls.warn()
         self.memory.warn()
-        self.constants.warn(_named_modules(self.call.model))
+        self.constants.warn(self.call.modules)
         for text in self.strings:
             warn(f"the model returns the string {text!r}, which is not among the outputs of the exported model")
         for name in self.arguments.arrays:
@@ -366,14 +372,15 @@ class _Run:
     def _program(self) -> Program:
         model, names = self.call.model, self.arguments.names
         attributes = Attributes(self.graph, {})
-        reader = GraphReader(self.calls.of, attributes.leaf)
+        reader = GraphReader(self.calls.of, attributes.leaf, self.single_nodes.source)
         given = list(self.graph.inputs())
         if self.parts.module is not None:
             reader.operands[given.pop(0)] = self.parts
         values = [reader.define(v) for v in given]
-        state = set(model.state_dict()) if isinstance(model, torch.nn.Module) else set()
         for value, (name, tensor) in zip(values[len(names) :], self.weights.items()):
-            attributes.know(value, Weight(name, tensor, not isinstance(tensor, torch.nn.Parameter), name in state))
+            attributes.know(
+                value, Weight(name, tensor, not isinstance(tensor, torch.nn.Parameter), name in self._state)
+            )
         block = Block(parameters=values)
         reader.nodes(self.graph, block.nodes)
         block.returns = [reader.operands[v] for v in self.graph.outputs()]
@@ -385,7 +392,7 @@ class _Run:
         parameters = block.parameters
         inputs = [Input(v, n, e) for v, n, e in zip(parameters, names, self.inputs)]
         block.parameters = parameters[: len(names)]
-        modules = {name: type(module).__name__ for name, module in _named_modules(model)}
+        modules = {name: type(module).__name__ for name, module in self.call.modules}
         return Program(
             block,
             inputs,
@@ -397,10 +404,6 @@ class _Run:
             state=attributes.state,
             keep_alive=self.graph,
         )
-
-
-def _named_modules(model: Any) -> Iterator[tuple[str, torch.nn.Module]]:
-    return iter(model.named_modules()) if isinstance(model, torch.nn.Module) else iter(())
 
 
 def copies(leaves: list[torch.Tensor]) -> list[torch.Tensor]:
@@ -418,29 +421,32 @@ def _quiet() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def unchanged(model: Any) -> Iterator[None]:
+def unchanged(modules: Modules) -> Iterator[None]:
     """Undo what a run changes: attributes and buffers of every module, what is in their dicts and lists, and the random state."""
-    modules = [module for _, module in _named_modules(model)]
-    scripted = (torch.jit.ScriptModule,)
-    state = [
-        (m, dict(m.__dict__), dict(m._parameters), dict(m._buffers)) for m in modules if not isinstance(m, scripted)
-    ]
+    state: list[tuple[Any, dict[str, Any], dict[str, Any], dict[str, Any]]] = []
+    buffers: list[torch.Tensor | None] = []
+    for _, module in modules:
+        if isinstance(module, torch.jit.ScriptModule):
+            buffers += module.buffers(recurse=False)
+        else:
+            state.append((module, dict(module.__dict__), dict(module._parameters), dict(module._buffers)))
+            buffers += module._buffers.values()
     containers = Contents([m for m, *_ in state])
     with torch._C.DisableTorchFunction():  # a mode that is on looks at the model's calls
-        contents = [(b, b.detach().clone(), version_of(b)) for m in modules for b in m.buffers(recurse=False)]
+        contents = [(b, b.detach().clone(), version_of(b)) for b in buffers if b is not None]
     random = torch.get_rng_state()
     try:
         yield
     finally:
         torch.set_rng_state(random)
         containers.restore()
-        for module, attributes, parameters, buffers in state:
+        for module, attributes, parameters, own in state:
             module.__dict__.clear()
             module.__dict__.update(attributes)
             module._parameters.clear()
             module._parameters.update(parameters)
             module._buffers.clear()
-            module._buffers.update(buffers)
+            module._buffers.update(own)
         with torch._C.DisableTorchFunction(), torch.no_grad():
             for buffer, content, version in contents:
                 # Running statistics are written without counting the version up.
@@ -449,4 +455,4 @@ def unchanged(model: Any) -> Iterator[None]:
                         buffer.copy_(content)
 
 
-__all__ = ["Value", "copies", "named_weights", "trace", "unchanged"]
+__all__ = ["copies", "trace", "unchanged"]

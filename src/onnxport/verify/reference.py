@@ -11,6 +11,7 @@ from torch.utils import _pytree as pytree
 from ..capture.inputs import flatten, flatten_outputs, normalize
 from ..capture.signature import Default, bind
 from ..capture.trace import unchanged
+from ..capture.weights import named_modules
 from ..dtypes import quantized_parts
 from ..options import TrainingMode
 from ..session import exporting, select_model_mode_for_export
@@ -59,7 +60,7 @@ class Reference:
     def __call__(self, inputs: Sequence[Any], seed: int | None = None) -> list[torch.Tensor]:
         """Call the model on copies of these inputs; its tensors in order. A seed is for models that draw numbers."""
         mode = select_model_mode_for_export(self._model, self._training)
-        with exporting(), torch.no_grad(), unchanged(self._model), mode:
+        with exporting(), torch.no_grad(), unchanged(named_modules(self._model)), mode:
             args, kwargs = self._rebuild(_copies(inputs))
             if seed is not None:
                 torch.manual_seed(seed)

@@ -132,7 +132,8 @@ class ReadLists:
                 constants[node.outputs[0]] = node.inputs
             inputs = list(node.inputs)
             for position, operand in enumerate(inputs):
-                found, more = self._instead(node, position, constants.get(operand, operand), known)
+                content = constants.get(operand, operand) if operand.__class__ is Value else operand
+                found, more = self._instead(node, position, content, known)
                 if found is not None:
                     inputs[position] = found
                     nodes += more

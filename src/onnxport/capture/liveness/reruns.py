@@ -16,7 +16,7 @@ from ..graph import runnable
 from ..inputs import flatten, flatten_outputs
 from ..trace import Recording, copies, record, unchanged
 from ..tracing.caught import Failing
-from ..weights import named_weights
+from ..weights import named_modules, named_weights
 from .values import Other
 
 _LOG = logging.getLogger("onnxport")
@@ -43,7 +43,7 @@ class Reruns:
         interpret: Callable[[Program, list[torch.Tensor]], list[Any]],
     ) -> None:
         self.model, self.args, self.kwargs, self.axes, self.labels = model, args, kwargs, axes, labels
-        self._interpret = interpret
+        self._interpret, self._modules = interpret, named_modules(model)
         self._functions: dict[int, tuple[Any, Callable[..., Any]]] = {}
         self._traces: dict[Any, Recording | Exception] = {}
         self._arguments = flatten(model, args, kwargs)
@@ -101,7 +101,7 @@ class Reruns:
         noticed = Failing()
 
         def call() -> list[torch.Tensor]:
-            with torch.no_grad(), compiling_nothing(self.model), self._unchanged(), noticed:
+            with torch.no_grad(), compiling_nothing(self._modules), self._unchanged(), noticed:
                 positional, named = arguments.rebuild(tuple(copies(self._at(arguments.leaves, sizes, values))))
                 return flatten_outputs(self.model(*positional, **named)).leaves
 
@@ -192,7 +192,7 @@ class Reruns:
         """Undo what a run changes, among it the contents of parameters, if it changes any."""
         written = [(w, w.data, w.detach().clone()) for w in self._weights] if self.writes_parameters else []
         try:
-            with unchanged(self.model):
+            with unchanged(self._modules):
                 yield
         finally:
             for weight, data, content in written:

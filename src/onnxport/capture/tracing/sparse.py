@@ -13,13 +13,14 @@ import torch
 from torch import Tensor
 
 from ...errors import LoweringError
+from ..weights import Modules
 
 
 @contextlib.contextmanager
-def held_dense(model: Any) -> Iterator[None]:
+def held_dense(modules: Modules) -> Iterator[None]:
     """Sparse parameters, buffers and other attributes of modules are dense for a while."""
     changed: list[tuple[dict[str, Any], str, Tensor]] = []
-    for module in model.modules() if isinstance(model, torch.nn.Module) else ():
+    for _, module in modules:
         holders: tuple[Any, ...] = (module._parameters, module._buffers, module.__dict__)
         for holder in holders:
             changed += [(holder, name, x) for name, x in holder.items() if isinstance(x, Tensor) and is_sparse(x)]

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
+from typing import Any
 
 import torch
 
 
-@contextlib.contextmanager
-def untraced() -> Iterator[None]:
+class untraced:
     """What is done within isn't recorded."""
-    state = torch._C._get_tracing_state()
-    torch._C._set_tracing_state(None)  # type: ignore[attr-defined]
-    try:
-        yield
-    finally:
-        torch._C._set_tracing_state(state)  # type: ignore[attr-defined]
+
+    __slots__ = ("_state",)
+
+    def __enter__(self) -> None:
+        self._state: Any = torch._C._get_tracing_state()
+        torch._C._set_tracing_state(None)  # type: ignore[attr-defined]
+
+    def __exit__(self, *_: object) -> None:
+        torch._C._set_tracing_state(self._state)  # type: ignore[attr-defined]
