@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
+from .weights import OWN
+
 _KINDS = frozenset({dict, list, set, collections.OrderedDict, collections.defaultdict, collections.deque})
-# What modules have themselves, hooks among it.
-_OWN = frozenset(torch.nn.Module().__dict__)
 _LARGE = 1000  # in containers with more elements than this no others are looked for
 
 
@@ -21,7 +21,7 @@ class Contents:
         self._copies: dict[int, tuple[Any, Any]] = {}
         for module in modules:
             for name, value in module.__dict__.items():
-                if value.__class__ in _KINDS and name not in _OWN:
+                if value.__class__ in _KINDS and name not in OWN:
                     self._keep(value)
 
     def _keep(self, value: Any) -> None:

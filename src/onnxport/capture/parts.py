@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from .weights import Modules
+from .weights import OWN, Modules
 
 
 class Object:
@@ -45,7 +45,9 @@ class Parts:
                 if not any(path.startswith(f"{outer}.") for outer in scripted):
                     scripted[path] = module
             else:
-                objects.update((id(v), v) for v in vars(module).values() if isinstance(v, torch.ScriptObject))
+                for name, value in vars(module).items():
+                    if name not in OWN and isinstance(value, torch.ScriptObject):
+                        objects[id(value)] = value
         if not objects and not scripted:
             return
         unit: Any = torch._C.CompilationUnit()  # of its own: classes of one unit are shared by name

@@ -18,6 +18,10 @@ def named_modules(model: Any) -> Modules:
     return list(model.named_modules()) if isinstance(model, torch.nn.Module) else []
 
 
+# What every module has in its `__dict__`, hooks among it.
+OWN = frozenset(torch.nn.Module().__dict__)
+
+
 def named_weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:
     """Parameters and buffers in `state_dict` order, then buffers outside of it; a tied one once."""
     return weights_and_state(model)[0]

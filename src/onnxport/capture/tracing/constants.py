@@ -103,6 +103,8 @@ class Constants:
 
     def warn(self, modules: Iterable[tuple[str, torch.nn.Module]]) -> None:
         """Warn of attributes that were written to: they are state."""
+        if not self._written:
+            return
         names = [
             f"{path}.{name}".lstrip(".")
             for path, module in modules

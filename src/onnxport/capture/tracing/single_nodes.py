@@ -130,7 +130,7 @@ class SingleNodes:
     def _size(self, graph: Any, frames: _Frames, tensor: torch.Tensor, axis: int, size: int) -> torch.Tensor:
         with untraced():
             result = torch.tensor(size)
-        node = graph.create("aten::size", [_value(graph, tensor), _constant(graph, axis)], 1)
+        node = graph.create("aten::size", [_value(graph, tensor), _constant(graph, axis, {})], 1)
         graph.insertNode(node)
         number = node.output()
         number.setType(_INT)
@@ -140,7 +140,8 @@ class SingleNodes:
 
     def _write(self, graph: Any, kind: str, given: tuple[Any, ...], result: torch.Tensor, frames: _Frames) -> None:
         """Put the node of a result at the end of the graph."""
-        self._insert(graph, graph.create(kind, [_value(graph, x) for x in given], 1), result, frames)
+        made: dict[Any, Any] = {}  # one constant for equal numbers
+        self._insert(graph, graph.create(kind, [_value(graph, x, made) for x in given], 1), result, frames)
 
     def _insert(self, graph: Any, node: Any, result: torch.Tensor, frames: _Frames) -> None:
         graph.insertNode(node)
@@ -161,25 +162,28 @@ class SingleNodes:
         self._frames.clear()
 
 
-def _value(graph: Any, operand: Any) -> Any:
+def _value(graph: Any, operand: Any, made: dict[Any, Any] | None = None) -> Any:
     """What stands for an operand in the graph."""
     if operand.__class__ in TENSORS:
         return torch._C._get_value_trace(operand)  # type: ignore[attr-defined]
     if operand.__class__ is list and (not operand or operand[0].__class__ in TENSORS):
         return _list(graph, [_value(graph, x) for x in operand], _TENSOR_LIST if operand else _INTS)
-    return operand if operand.__class__ is torch._C.Value else _constant(graph, operand)
+    return operand if operand.__class__ is torch._C.Value else _constant(graph, operand, {} if made is None else made)
 
 
-def _constant(graph: Any, content: Any) -> Any:
-    """A constant; to copy one takes a third of the time that it takes to make one."""
+def _constant(graph: Any, content: Any, made: dict[Any, Any]) -> Any:
+    """A constant, made before or to be; to copy one takes a third of the time that it takes to make one."""
     kind = content.__class__
     key = kind, tuple(content) if kind is list else content.hex() if kind is float else content
+    if key in made:
+        return made[key]
     node = _constants.get(key)
     if node is None:
         if len(_constants) == _MOST:
             _constants.clear()
         node = _constants[key] = _all_constants.insertConstant(content).node()
-    return graph.insertNode(graph.createClone(node, _same)).output()
+    value = made[key] = graph.insertNode(graph.createClone(node, _same)).output()
+    return value
 
 
 _all_constants: Any = torch._C.Graph()
@@ -201,9 +205,9 @@ def _list_of_sizes(graph: Any, sizes: Sequence[Any]) -> Any:
     """Of ints, and of sizes of the trace."""
     if all(size.__class__ is int for size in sizes):
         return list(sizes)
-    return _list(
-        graph, [_int(graph, size) if size.__class__ in TENSORS else _constant(graph, size) for size in sizes], _INTS
-    )
+    made: dict[Any, Any] = {}
+    values = [_int(graph, size) if size.__class__ in TENSORS else _constant(graph, size, made) for size in sizes]
+    return _list(graph, values, _INTS)
 
 
 def _int(graph: Any, size: torch.Tensor) -> Any:

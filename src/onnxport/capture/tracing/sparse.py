@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ...errors import LoweringError
-from ..weights import Modules
+from ..weights import OWN, Modules
 
 
 @contextlib.contextmanager
@@ -23,7 +23,9 @@ def held_dense(modules: Modules) -> Iterator[None]:
     for _, module in modules:
         holders: tuple[Any, ...] = (module._parameters, module._buffers, module.__dict__)
         for holder in holders:
-            changed += [(holder, name, x) for name, x in holder.items() if isinstance(x, Tensor) and is_sparse(x)]
+            for name, x in holder.items():
+                if name not in OWN and isinstance(x, Tensor) and is_sparse(x):
+                    changed.append((holder, name, x))
     try:
         for holder, name, tensor in changed:
             dense = tensor.detach().to_dense()
