@@ -1,5 +1,7 @@
 """A constant that goes with a size by chance must not be taken for an expression of it."""
 
+import warnings
+
 import pytest
 import torch
 
@@ -76,3 +78,46 @@ def test_axes_that_follow_from_others_leave_a_constant_that_follows_the_batch():
     for n, size in ((2, 6), (3, 6), (4, 9), (1, 5)):
         args = given(n, size)
         torch.testing.assert_close(result(*args), Doubled()(*args))
+
+
+def single(x, y):
+    return (x + 1 if x.shape[1] == 1 else x * 2) + y.sum()
+
+
+def more(x, y):
+    return (x + 1 if x.shape[1] > y.shape[0] + x.shape[0] else x * 2) + y.sum()
+
+
+def less(x, y):
+    return (x + 1 if x.shape[1] < y.shape[0] else x * 2) + y.sum()
+
+
+def many(x, y):
+    return (x[:, 1:] if x.shape[1] > 50 else x) + y.sum()
+
+
+@pytest.mark.parametrize("function", [single, more, less, many], ids=lambda f: f.__name__)
+def test_a_size_that_is_the_sum_of_two_others_by_chance(function):
+    """It is tried alone, as the model runs where it isn't their sum."""
+    axes = {"x": {0: "rows", 1: "columns"}, "y": {0: "length"}}
+    with pytest.warns(OnnxExporterWarning, match="may be wrong at sizes like"):
+        onnxport.export(function, (torch.randn(2, 5), torch.randn(3)), input_names=["x", "y"], dynamic_axes=axes)
+
+
+def test_a_sum_that_the_model_needs_is_kept():
+    def masked(x, past, mask):
+        y = torch.cat([past, x], 1)
+        if mask.shape[1] > 40:
+            mask = mask[:, :40]
+            y = y[:, :40]
+        return y * mask
+
+    names = ["x", "past", "mask"]
+    axes = {name: {1: label} for name, label in zip(names, ("new", "past", "total"))}
+    given = torch.randn(2, 3), torch.randn(2, 4), torch.rand(2, 7)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OnnxExporterWarning)
+        result = onnxport.export(masked, given, input_names=names, dynamic_axes=axes)
+    for new, past in (1, 1), (30, 10), (30, 11), (1, 60):
+        given = torch.randn(2, new), torch.randn(2, past), torch.rand(2, new + past)
+        torch.testing.assert_close(torch.as_tensor(result(*given)), masked(*given))

@@ -156,3 +156,40 @@ def test_tables_that_grow_each_by_an_axis(sizes):
     for n, m in ((4, 3), (50, 3), (5, 60), (40, 40), (1, 1)):
         given = arguments(3, n, m)
         torch.testing.assert_close(result(*given), Tables()(*given), rtol=1e-4, atol=1e-5)
+
+
+class Sinusoids(torch.nn.Module):
+    """A table of positions that is made anew where it is too short."""
+
+    def __init__(self, most=50):
+        super().__init__()
+        self.make(most)
+
+    def make(self, count):
+        angles = torch.arange(count).float()[:, None] * torch.tensor([1.0, 0.1])
+        self.table = torch.nn.Buffer(torch.cat([angles.sin(), angles.cos()], 1), persistent=False)
+
+    def forward(self, x, past):
+        last = x.shape[1] + past.shape[1]
+        if last > self.table.shape[0]:
+            self.make(last + 2)
+        return x + self.table[past.shape[1] : last]
+
+
+def cut_to_the_most(x, past):
+    if x.shape[1] > 50:
+        x = x[:, :50]
+    return x * 2 + past.sum()
+
+
+@pytest.mark.parametrize("function", [Sinusoids(), cut_to_the_most], ids=["table", "cut"])
+def test_what_is_done_far_above_the_example_may_do_for_all(function):
+    """The branch that is taken at large sizes only is taken at all."""
+    example = torch.randn(2, 5, 4), torch.randn(2, 3, 4)
+    axes = {"x": {0: "batch", 1: "new"}, "past": {0: "batch", 1: "past"}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OnnxExporterWarning)
+        result = onnxport.export(function, example, input_names=["x", "past"], dynamic_axes=axes)
+    for batch, new, past in (1, 1, 1), (3, 49, 1), (2, 50, 0), (2, 51, 3), (1, 400, 30), (1, 2, 300):
+        x, y = torch.randn(batch, new, 4), torch.randn(batch, past, 4)
+        np.testing.assert_allclose(result(x, y), function(x, y), rtol=1e-4, atol=1e-4)

@@ -16,10 +16,12 @@ class Labels:
     Attributes:
         bounds: the least size, and the largest if there is one.
         derived: labels that are expressions of others, as `2*n + 1` is one of `n`; n need not be a label itself.
+        keeps_sum: whether other sizes than the example's keep a sum that is in it (see `sum_in`).
     """
 
     bounds: dict[str, tuple[int, int | None]] = field(default_factory=dict)
     derived: dict[str, Dim] = field(default_factory=dict)
+    keeps_sum: bool = True
 
     @classmethod
     def read(cls, labels: Iterable[str]) -> Labels:
@@ -80,7 +82,8 @@ class Labels:
 
     def allowed(self, example: Mapping[str, int], sizes: Mapping[str, int]) -> dict[str, int]:
         """Such sizes, or those nearest to them within bounds, with sums kept as they are in the example."""
-        return {label: self._within(label, size) for label, size in keeping_sum(example, sizes).items()}
+        changed = keeping_sum(example, sizes) if self.keeps_sum else sizes
+        return {label: self._within(label, size) for label, size in changed.items()}
 
     def outside(self, label: str, up_to: int) -> list[int]:
         """The sizes of a label, up to a number, that are out of bounds."""
@@ -117,14 +120,18 @@ def keeping_sum(example: Mapping[str, int], sizes: Mapping[str, int]) -> dict[st
     """Other sizes, with the largest label kept the sum of two others if it is that in the example.
 
     The length of a mask over a cache and new tokens is the sum of theirs. Most models with such axes run only where the
-    sum holds; where it is chance, the sizes are as good as any.
+    sum holds.
     """
     changed = dict(sizes)
-    total = max(example, key=lambda label: example[label], default=None)
-    if total is None:
-        return changed
+    total, parts = sum_in(example)
+    if parts:
+        changed[total] = sum(sizes[label] for label in parts)
+    return changed
+
+
+def sum_in(example: Mapping[str, int]) -> tuple[str, tuple[str, ...]]:
+    """The largest label, and the two others that it is the sum of; none if there are no such two, or several."""
+    total = max(example, key=lambda label: example[label], default="")
     rest = [label for label in example if label != total and 0 < example[label] < example[total]]
     pairs = [(a, b) for a, b in itertools.combinations(rest, 2) if example[a] + example[b] == example[total]]
-    if len(pairs) == 1:
-        changed[total] = sum(sizes[label] for label in pairs[0])
-    return changed
+    return total, pairs[0] if len(pairs) == 1 else ()

@@ -19,9 +19,10 @@ from typing import Any
 
 from ...program import Program
 from ...program.ir import Conversion
+from ...program.labels import sum_in
 from . import trial_sizes
 from .behind import decided_behind
-from .beyond import EFFORT, beyond
+from .beyond import EFFORT, beyond, is_runnable
 from .comparison import takes_pieces
 from .dead import drop_dead
 from .report import Report, listed
@@ -41,31 +42,81 @@ def thaw(program: Program, sizes: Sizes, reruns: Reruns, known: Callable[[Progra
         known: gives sizes as expressions of the labels, by the names of the values of a program that they are.
     """
     program.conditions.learn(functools.partial(known, program), sizes, for_all=program.keeps_sizes)
+    program.labels.keeps_sum = _needs_sum(program, sizes, reruns)
     trials = Trials(program, sizes, reruns)
     report, others, blamed = _thaw(trials)
     if not report.frozen:
         trials = trials if report.unchanged else Trials(program, sizes, reruns)
         far, where = beyond(trials, unchanged=report.unchanged)
+        general = _general_where(trials, where, known) if far else None
+        if general is not None:
+            return general
         if report.unchanged and not far:
             far, where = decided_behind(trials, lambda trial: _of_trial(trial, program, known))
-        return dataclasses.replace(report, frozen=tuple(far), small=where, conversions=()) if far else report
+        return dataclasses.replace(report, frozen=tuple(far), small=listed(where), conversions=()) if far else report
     mine = Trials(program, sizes, reruns)
     ways = [*mine.other_ways(), *mine.same_way()] if others else []
     tried = [dict(sizes), *(other.sizes for other in others), trial_sizes.doubled(sizes), *ways]
     may_be = len(report.frozen) == 1 or any(frozen.is_loop for frozen in report.frozen)
     for trial in itertools.chain(others, _where_all_are_large(mine, ways, others)):
-        elsewhere = _of_trial(trial, program, known)
-        found = Trials(elsewhere, sizes, reruns)
-        is_general = found.agree(tried, each=True)
-        if is_general or (trial.values is None and may_be):
-            again, _, _ = _thaw(Trials(elsewhere, trial.sizes, reruns))
-            # More iterations may show a loop, which then has to give what the model gives where it has fewer.
-            if not again.frozen and (is_general or all(map(found.gives_results, tried))):
-                _adopt(program, elsewhere)
-                return dataclasses.replace(again, unchanged=False)
+        general = _general(mine, trial, tried, known, may_be=may_be)
+        if general is not None:
+            return general
     if blamed is not None:
         return dataclasses.replace(report, labels=Trials(program, sizes, reruns).guilty(blamed))
     return report
+
+
+def _needs_sum(program: Program, sizes: Sizes, reruns: Reruns) -> bool:
+    """Whether a label that is the sum of two others in the example may be what the model runs at alone."""
+    total, parts = sum_in(sizes)
+    others = [{**sizes, total: sizes[total] + step} for step in (-1, 1)] if parts else []
+    unbound = dataclasses.replace(program.labels, keeps_sum=False)
+    return not all(unbound.allowed(sizes, at) == at and reruns.takes(at) for at in others)
+
+
+def _general_where(
+    trials: Trials, sizes: dict[str, int], known: Callable[[Program], Mapping[str, Any]]
+) -> Report | None:
+    """`_general` of the run at sizes far from the example's, if the model may be run there."""
+    if not sizes or not is_runnable(trials, sizes, max(sizes, key=lambda label: sizes[label])):
+        return None
+    trial = trials.at(sizes)
+    below = {label: max(trials.sizes[label], size - 1 - size // 8) for label, size in sizes.items()}
+    tried = [
+        dict(trials.sizes),
+        below,
+        dict(sizes),
+        trial_sizes.doubled(trials.sizes),
+        *trial_sizes.crossing(trials.sizes),
+    ]
+    return _general(trials, trial, [*tried, *trials.other_ways()], known) if trial is not None else None
+
+
+def _general(
+    trials: Trials,
+    trial: Trial,
+    tried: Sequence[dict[str, int]],
+    known: Callable[[Program], Mapping[str, Any]],
+    *,
+    may_be: bool = False,
+) -> Report | None:
+    """Take the program of another run, if it gives what the model gives at all sizes that are tried, and has nothing that is
+    frozen. `may_be`: also if it does so only after what is frozen was replaced."""
+    program, sizes, reruns = trials.program, trials.sizes, trials.reruns
+    elsewhere = _of_trial(trial, program, known)
+    found = Trials(elsewhere, sizes, reruns)
+    is_general = found.agree(tried, each=True)
+    if not is_general and (trial.values is not None or not may_be):
+        return None
+    again, _, _ = _thaw(Trials(elsewhere, trial.sizes, reruns))
+    # More iterations may show a loop, which then has to give what the model gives where it has fewer.
+    if again.frozen or not (is_general or all(map(found.gives_results, tried))):
+        return None
+    if beyond(Trials(elsewhere, trial.sizes, reruns), unchanged=again.unchanged)[0]:
+        return None
+    _adopt(program, elsewhere)
+    return dataclasses.replace(again, unchanged=False)
 
 
 def _where_all_are_large(trials: Trials, ways: Sequence[Sizes], made: Sequence[Trial]) -> Iterator[Trial]:

@@ -19,7 +19,7 @@ _NODES = 500
 _WAYS = 3
 
 
-def decided_behind(trials: Trials, program_of: Callable[[Trial], Program]) -> tuple[list[Frozen], str]:
+def decided_behind(trials: Trials, program_of: Callable[[Trial], Program]) -> tuple[list[Frozen], dict[str, int]]:
     """What is decided on other ways so that the results are others than those of the program; and sizes where they are.
 
     Args:
@@ -27,7 +27,7 @@ def decided_behind(trials: Trials, program_of: Callable[[Trial], Program]) -> tu
     """
     ways = _one_of_each_way(trials)
     if not ways or sum(1 for _ in trials.program.keep_alive.nodes()) > _NODES:
-        return [], ""
+        return [], {}
     for sizes in ways:
         trial = trials.at(sizes)
         if trial is None:
@@ -36,11 +36,11 @@ def decided_behind(trials: Trials, program_of: Callable[[Trial], Program]) -> tu
         for at in other.other_ways():
             if not trials.agree([at]):
                 what = f"this is asked at {listed(trial.sizes)} only, and decided otherwise at {listed(at)}"
-                return [Frozen(Location("", _place(other, at)), what)], listed(at)
+                return [Frozen(Location("", _place(other, at)), what)], at
         far, where = beyond(other, unchanged=True)
         if far:
             return far, where
-    return [], ""
+    return [], {}
 
 
 def _one_of_each_way(trials: Trials) -> list[dict[str, int]]:

@@ -28,14 +28,14 @@ _SQUARE = 1 << 16  # all axes are large only where that is little: attention tak
 _MOST = 1 << 31  # elements of a tensor: at larger ones, which some models have an `if` for, nothing is run anywhere
 
 
-def beyond(trials: Trials, *, unchanged: bool) -> tuple[list[Frozen], str]:
+def beyond(trials: Trials, *, unchanged: bool) -> tuple[list[Frozen], dict[str, int]]:
     """What is decided otherwise at sizes that weren't tried, and the first such sizes; of a program that is as it was recorded,
     so are ints."""
     conditions = trials.program.conditions
     found = [_beyond(trials, numbers) for numbers in conditions.decided.alone]
     if unchanged and not any(frozen for frozen, _ in found):
         found = [_beyond(trials, numbers) for numbers in conditions.counted.alone]
-    return next((told for told in found if told[0]), ([], ""))
+    return next((told for told in found if told[0]), ([], {}))
 
 
 def is_runnable(trials: Trials, sizes: Sizes, label: str) -> bool:
@@ -43,13 +43,13 @@ def is_runnable(trials: Trials, sizes: Sizes, label: str) -> bool:
     return sizes[label] <= LARGEST and trials.reruns.effort(sizes) <= EFFORT
 
 
-def _beyond(trials: Trials, decided: Any) -> tuple[list[Frozen], str]:
+def _beyond(trials: Trials, decided: Any) -> tuple[list[Frozen], dict[str, int]]:
     if not decided.numbers:
-        return [], ""
-    labels = [label for label in trials.sizes if decided.labels is None or label in decided.labels][:_LABELS]
+        return [], {}
+    labels = trials.free_labels(decided)[:_LABELS]
     nodes = sum(1 for _ in trials.program.keep_alive.nodes())
     if decided.cost * _DOUBLINGS * 2 * len(labels) > max(_EVALUATED, _PER_NODE * nodes):
-        return [], ""
+        return [], {}
     near = [trials.sizes, *trials.scanned(decided)]
     if 0 not in trials.sizes.values():  # what is empty shows nothing
         near = [sizes for sizes in near if 0 not in sizes.values()]
@@ -58,13 +58,13 @@ def _beyond(trials: Trials, decided: Any) -> tuple[list[Frozen], str]:
     kept = [i for i, numbers in enumerate(zip(*known)) if len(set(numbers)) == 1 or isinstance(numbers[0], bool)]
     ways = {_picked(numbers, kept) for numbers in known}
     frozen: dict[str, Frozen] = {}
-    where = ""
+    where: dict[str, int] = {}
     for label in [label for label in labels for _ in range(_TIMES)] if kept else ():
         sizes, decisions, before = _first(trials, decided, label, ways, kept)
         if not sizes:
             continue
         ways.add(decisions)
-        larger = {**sizes, label: sizes[label] + sizes[label] // 8 + 1}
+        larger = trials.allowed({**sizes, label: sizes[label] + sizes[label] // 8 + 1})
         may_run = is_runnable(trials, larger, label)
         places, of_keys = _picked(decided.places, kept), _picked(decided.compares_keys, kept)
         # Where sizes are hashed, mostly as parts of a key, only other results show that it matters.
@@ -78,7 +78,7 @@ def _beyond(trials: Trials, decided: Any) -> tuple[list[Frozen], str]:
             why = "and gives other results" if may_run else "which is too large to be tried"
             what = f"this is decided otherwise at {listed(sizes)}, {why}"
             frozen.setdefault(told[0], Frozen(Location("", told[0]), what))
-            where = where or listed(differs if may_run else sizes)
+            where = where or (differs if may_run else sizes)
     return list(frozen.values()), where
 
 
@@ -107,12 +107,15 @@ def _picked(numbers: Sequence[Any], kept: Sequence[int]) -> tuple[Any, ...]:
 def _first(
     trials: Trials, decided: Any, label: str, ways: set[Any], kept: Sequence[int]
 ) -> tuple[dict[str, int], Any, Any]:
-    """The least sizes, of one label alone, at which something is decided that isn't among these ways; what it is, and what
-    is decided below them."""
+    """The least sizes, of one label alone and of what is its sum with another, at which something is decided that isn't among
+    these ways; what it is, and what is decided below them."""
     size = max(trials.sizes[label], 1)
 
+    def of(n: int) -> dict[str, int]:
+        return trials.allowed({**trials.sizes, label: n})
+
     def at(n: int) -> Any:
-        (numbers,) = trials.reruns.computed(decided, [{**trials.sizes, label: n}])
+        (numbers,) = trials.reruns.computed(decided, [of(n)])
         return _picked(numbers, kept) if isinstance(numbers, tuple) else numbers
 
     least = size
@@ -120,7 +123,7 @@ def _first(
     thresholds = {c.threshold for c in trials.program.conversions or () if c.threshold is not None}
     doubled = [size << step for step in range(1, _DOUBLINGS + 1)]
     for n in sorted({*doubled, *(n for n in thresholds if size < n <= doubled[-1])}):
-        if trials.allowed({**trials.sizes, label: n}) != {**trials.sizes, label: n}:
+        if of(n)[label] != n:
             continue
         decisions = at(n)
         if not _is_told(decisions):
@@ -132,6 +135,6 @@ def _first(
                     least = middle
                 else:
                     n, decisions = middle, at(middle)
-            return {**trials.sizes, label: n}, decisions, at(least)
+            return of(n), decisions, at(least)
         least = n
     return {}, None, None

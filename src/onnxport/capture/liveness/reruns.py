@@ -97,17 +97,10 @@ class Reruns:
         self, sizes: Sizes, failing: Failing | None = None, values: Other | None = None
     ) -> list[torch.Tensor] | Exception:
         """What the model gives, in a fraction of the time of a trace; `failing` is told of functions that raise."""
-        arguments = self._arguments
         noticed = Failing()
-
-        def call() -> list[torch.Tensor]:
-            with torch.no_grad(), compiling_nothing(self._modules), self._unchanged(), noticed:
-                positional, named = arguments.rebuild(tuple(copies(self._at(arguments.leaves, sizes, values))))
-                return flatten_outputs(self.model(*positional, **named)).leaves
-
         key = (values, *sorted(sizes.items()))
         if key not in self._ran:
-            outputs = self._following(lambda: _tried(call, sizes), key)
+            outputs = self._following(lambda: _tried(lambda: self._called(sizes, values, noticed), sizes), key)
             if isinstance(outputs, Exception):
                 return outputs
             if len(self._ran) == _KEPT:
@@ -117,6 +110,16 @@ class Reruns:
         if failing is not None:
             failing.failed = failed
         return outputs
+
+    def takes(self, sizes: Sizes) -> bool:
+        """Whether the model runs at sizes, with everything else as it is."""
+        return not isinstance(_tried(lambda: self._called(sizes, None, Failing()), sizes), Exception)
+
+    def _called(self, sizes: Sizes, values: Other | None, noticed: Failing) -> list[torch.Tensor]:
+        arguments = self._arguments
+        with torch.no_grad(), compiling_nothing(self._modules), self._unchanged(), noticed:
+            positional, named = arguments.rebuild(tuple(copies(self._at(arguments.leaves, sizes, values))))
+            return flatten_outputs(self.model(*positional, **named)).leaves
 
     def replay(self, graph: Any, sizes: Sizes) -> list[torch.Tensor] | Exception:
         """What the graph of a recording gives on the tensors of such a run."""

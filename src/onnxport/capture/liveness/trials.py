@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import torch
 
 from ...program import Program
+from ...program.labels import sum_in
 from ..graph import INNER
 from ..tracing.caught import Failing
 from .comparison import same_text
@@ -50,6 +51,8 @@ class Reruns(Protocol):
     def trace(self, sizes: Sizes, values: Other | None = None) -> Recording | Exception: ...
 
     def run(self, sizes: Sizes, failing: Any = None, values: Other | None = None) -> list[torch.Tensor] | Exception: ...
+
+    def takes(self, sizes: Sizes) -> bool: ...
 
     def replay(self, graph: Any, sizes: Sizes) -> list[torch.Tensor] | Exception: ...
 
@@ -125,10 +128,18 @@ class Trials:
         """Whether the program takes long to trace."""
         return sum(1 for _ in self.program.keep_alive.nodes()) > _LONG
 
+    def free_labels(self, numbers: Any) -> list[str]:
+        """The labels that numbers of `Conditions` hang on; in place of one that is kept the sum of two others, these."""
+        total, parts = sum_in(self.sizes) if self.program.labels.keeps_sum else ("", ())
+        found = {*self.sizes} if numbers.labels is None else {*numbers.labels}
+        if parts and total in found:
+            found = {*found, *parts} - {total}
+        return [label for label in self.sizes if label in found]
+
     def scanned(self, numbers: Any) -> list[dict[str, int]]:
         """Sizes at which to look what numbers of `Conditions` are, the nearest to the example's first; of all labels that they
         hang on."""
-        labels = tuple(label for label in self.sizes if numbers.labels is None or label in numbers.labels)
+        labels = tuple(self.free_labels(numbers))
         if labels not in self._scanned:
             found = scanned({label: self.sizes[label] for label in labels}, self.program.conversions or ())
             self._scanned[labels] = [self.allowed({**self.sizes, **sizes}) for sizes in found]
