@@ -43,6 +43,23 @@ FAKE = [
         torch.tensor([3]),
     ),
     case("channels", per_channel(-128, 127, 1), f32(2, 3, 4), SCALES, ZEROS, dynamic=BATCH),
+    case(
+        "learnable",
+        lambda x, s, z: torch._fake_quantize_learnable_per_tensor_affine(x, s, z, -128, 127),
+        f32(4, 9, low=-9, high=9),
+        torch.tensor([0.05]),
+        torch.tensor([2.5]),
+        others=[(torch.randn(4, 9), torch.tensor([0.1]), torch.tensor([-1.6]))],
+        dynamic={0: {0: "n"}},
+    ),
+    case(
+        "learnable_channels",
+        lambda x, s, z: torch._fake_quantize_learnable_per_channel_affine(x, s, z, 1, 0, 15),
+        f32(2, 3, 4),
+        torch.tensor([0.1, 0.2, 0.3]),
+        torch.tensor([2.5, -4.0, 22.0]),
+        dynamic=BATCH,
+    ),
     case("channels_narrow", per_channel(-127, 127, 1), f32(2, 3, 4), SCALES, ZEROS),
 ]
 

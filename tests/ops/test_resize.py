@@ -86,6 +86,11 @@ SMOOTH = [
         dynamic={0: {0: "n"}},
     ),
 ]
+LANCZOS = [  # which not all versions of torch have
+    case("lanczos_down", to("lanczos", antialias=True, size=(4, 3)), f32(2, 3, 11, 8)),
+    case("lanczos_mixed", to("lanczos", antialias=True, size=(4, 17)), f32(2, 3, 11, 8)),
+    case("lanczos_dynamic", to("lanczos", antialias=True, scale_factor=0.4), f32(1, 2, 11, 8), dynamic=DYNAMIC),
+] * hasattr(torch.ops.aten, "_upsample_lanczos2d_aa")
 ANTIALIASED = [
     *[
         case(f"{name}_{mode}_{align}", to(mode, antialias=True, align_corners=align, **options), f32(2, 3, 11, 8))
@@ -101,6 +106,7 @@ ANTIALIASED = [
     ],
     case("dynamic", to("bilinear", antialias=True, size=(4, 5)), f32(1, 2, 11, 8), dynamic=DYNAMIC),
     case("dynamic_cubic", to("bicubic", antialias=True, scale_factor=0.4), f32(1, 2, 11, 8), dynamic=DYNAMIC),
+    *LANCZOS,
     case("bytes", to("bicubic", antialias=True, size=(4, 5)), u8(1, 3, 11, 8, high=255), atol=1),
 ]
 

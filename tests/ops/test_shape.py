@@ -2,7 +2,7 @@ import pytest
 import torch
 from tests.harness import LATEST, b8, case, cases, check, f16, f32, f64, i64, operators, u8
 
-from onnxport.errors import LoweringError, OnnxExporterWarning
+from onnxport.errors import OnnxExporterWarning
 
 N = {0: {0: "n"}}
 NM = {0: {0: "n", 1: "m"}}
@@ -154,8 +154,3 @@ def test_facts(case, frontend, opset):
 def test_squeeze_of_an_unknown_size_warns():
     with pytest.warns(OnnxExporterWarning, match="keeps the axis of size n"):
         check(case("unknown", lambda x: x.squeeze() + 1, f32(3, 1, 2), dynamic=N, others=[(torch.ones(5, 1, 2),)]))
-
-
-def test_bits_of_another_type_are_refused():
-    with pytest.raises(LoweringError, match=r"bits of torch.float32 as torch.int32"):
-        check(case("bits", lambda x: x.view(torch.int32), f32(3)))

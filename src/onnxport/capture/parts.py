@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from typing import Any
 
 import torch
@@ -22,6 +23,8 @@ def has_attributes(value: Any) -> bool:
 
     An object comes back as one of Python where its class was compiled from Python.
     """
+    if isinstance(value, enum.Enum):
+        return False  # its class is compiled too, but members are constants
     if not isinstance(value, torch.ScriptObject):
         return torch.jit._state._get_script_class(type(value)) is not None  # type: ignore[no-untyped-call]
     kind: Any = value._type()

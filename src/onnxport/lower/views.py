@@ -230,7 +230,7 @@ def _inverse(*names: str) -> Callable[[Inverse], Inverse]:
 @_inverse(
     "aten::view", "aten::reshape", "aten::flatten", "aten::unflatten", "aten::squeeze", "aten::unsqueeze", "aten::view_as",
     "aten::reshape_as", "aten::_unsafe_view", "aten::alias", "aten::detach", "aten::to", "aten::contiguous", "aten::ravel",
-    "aten::atleast_1d", "aten::positive",
+    "aten::atleast_1d", "aten::positive", "prims::view_of_dtype",
 )  # fmt: skip
 def _reshape_back(g: Builder, base: Tensor, new: Tensor, *_: Any) -> Tensor:
     if base.dtype != new.dtype:

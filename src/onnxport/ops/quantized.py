@@ -156,6 +156,35 @@ def fake_quantize_per_channel_cachemask(g: Builder, self: Tensor, *rest: Any) ->
     return fake_quantize_per_channel(g, self, *rest), None
 
 
+@lowering("aten::_fake_quantize_learnable_per_tensor_affine")
+def fake_quantize_learnable(
+    g: Builder, self: Tensor, scale: Tensor, zero_point: Tensor, low: int, high: int, grad_factor: float = 1.0
+) -> Tensor:
+    """_fake_quantize_learnable_per_tensor_affine(Tensor self, Tensor scale, Tensor zero_point, int quant_min,
+    int quant_max, float grad_factor=1.0) -> Tensor; the zero point is a float"""
+    return fake_quantize_per_tensor(g, self, scale, _rounded(g, zero_point, low, high), low, high)
+
+
+@lowering("aten::_fake_quantize_learnable_per_channel_affine")
+def fake_quantize_learnable_per_channel(
+    g: Builder,
+    self: Tensor,
+    scale: Tensor,
+    zero_point: Tensor,
+    axis: int,
+    low: int,
+    high: int,
+    grad_factor: float = 1.0,
+) -> Tensor:
+    """_fake_quantize_learnable_per_channel_affine(Tensor self, Tensor scale, Tensor zero_point, int axis, int quant_min,
+    int quant_max, float grad_factor=1.0) -> Tensor; zero points are floats"""
+    return fake_quantize_per_channel(g, self, scale, _rounded(g, zero_point, low, high), axis, low, high)
+
+
+def _rounded(g: Builder, zero_point: Tensor, low: int, high: int) -> Tensor:
+    return g.cast(g.clip(g.round(zero_point), low, high), torch.int32)
+
+
 @evaluation("aten::fused_moving_avg_obs_fake_quant")
 def fused_observer(ev: Evaluator, node: Node) -> None:
     """Nothing is written while the observer is off."""

@@ -186,7 +186,7 @@ def amin(g: Builder, self: Tensor, dim: Dims = None, keepdim: bool = False) -> T
     return extreme(g, False, self, dim, keepdim)
 
 
-@lowering("aten::aminmax")
+@lowering("aten::aminmax", "aten::_aminmax")
 def aminmax(g: Builder, self: Tensor, dim: int | None = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)"""
     return extreme(g, False, self, dim, keepdim), extreme(g, True, self, dim, keepdim)

@@ -7,6 +7,7 @@ of its weights, which is a constant where the sizes are.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -269,11 +270,19 @@ def _filter_matrix(g: Builder, axis: _Axis, method: str, align: bool, dtype: tor
     d = g.abs(g.div(g.sub(g.unsqueeze(columns, [0]), g.unsqueeze(centers, [1])), width))
     if method == "linear":
         weights = g.extremum("Max", g.sub(1.0, d), 0.0)
+    elif method == "lanczos":
+        weights = g.where(g.less(d, 3.0), g.mul(_sinc(g, d), _sinc(g, g.div(d, 3.0))), 0.0)
     else:
         near = g.cast(g.less(d, 1.0), dtype)
         far = g.mul(g.cast(g.less(d, 2.0), dtype), g.sub(1.0, near))
         weights = g.add(g.mul(near, _cubic(g, d, -0.5, near=True)), g.mul(far, _cubic(g, d, -0.5, near=False)))
     return g.div(weights, g.reduce("ReduceSum", weights, [1], keepdims=True))
+
+
+def _sinc(g: Builder, d: Tensor) -> Tensor:
+    angle = g.mul(d, math.pi)
+    at_zero = g.equal(d, 0.0)
+    return g.where(at_zero, 1.0, g.div(g.op("Sin", angle), g.where(at_zero, 1.0, angle)))
 
 
 def _along(g: Builder, x: Tensor, matrix: Tensor, axis: _Axis) -> Tensor:
@@ -290,7 +299,7 @@ def _along(g: Builder, x: Tensor, matrix: Tensor, axis: _Axis) -> Tensor:
 
 
 def _register(name: str, rank: int, method: str, antialias: bool = False) -> None:
-    aligns = method in ("linear", "cubic")
+    aligns = method in ("linear", "cubic", "lanczos")
 
     @lowering(f"aten::{name}")
     def plain(g: Builder, self: Tensor, output_size: list[Size], *rest: Any) -> Tensor:
@@ -317,3 +326,4 @@ _register("upsample_trilinear3d", 3, "linear")
 _register("upsample_bicubic2d", 2, "cubic")
 _register("_upsample_bilinear2d_aa", 2, "linear", antialias=True)
 _register("_upsample_bicubic2d_aa", 2, "cubic", antialias=True)
+_register("_upsample_lanczos2d_aa", 2, "lanczos", antialias=True)

@@ -276,7 +276,7 @@ def _projected_direction(
     def step(number: Tensor, h: Tensor, c: Tensor) -> list[Tensor]:
         time = g.sub(g.size(length - 1), number) if reverse else number
         gates = g.add(g.gather(inputs, time, 0), g.matmul(h, g.transpose(layer.w_hh, [1, 0])))
-        hidden, cell = _lstm_step(g, gates, c)
+        hidden, cell = cell_of_lstm_gates(g, gates, c)
         after = g.matmul(hidden, g.transpose(layer.w_hr, [1, 0]))  # type: ignore[arg-type]
         if lengths is None:
             return [after, cell, after]
@@ -287,7 +287,7 @@ def _projected_direction(
     return [g.slice(outputs, [-1], [-INT64_MAX], [0], [-1]) if reverse else outputs, last, cell]
 
 
-def _lstm_step(g: Builder, gates: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+def cell_of_lstm_gates(g: Builder, gates: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
     """Hidden and cell state after the gates i, f, n, o."""
     i, f, n, o = _gates(g, gates, 4)
     cell = g.add(g.mul(g.op("Sigmoid", f), c), g.mul(g.op("Sigmoid", i), g.op("Tanh", n)))
@@ -352,7 +352,7 @@ def lstm_cell(
     """lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)
     -> (Tensor, Tensor)"""
     h, c = hx
-    return _lstm_step(g, g.add(_affine(g, input, w_ih, b_ih), _affine(g, h, w_hh, b_hh)), c)
+    return cell_of_lstm_gates(g, g.add(_affine(g, input, w_ih, b_ih), _affine(g, h, w_hh, b_hh)), c)
 
 
 @lowering("aten::gru_cell")
@@ -360,8 +360,13 @@ def gru_cell(
     g: Builder, input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None, b_hh: Tensor | None
 ) -> Tensor:
     """gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor"""
-    r, z, n = _gates(g, _affine(g, input, w_ih, b_ih), 3)
-    hr, hz, hn = _gates(g, _affine(g, hx, w_hh, b_hh), 3)
+    return cell_of_gru_gates(g, _affine(g, input, w_ih, b_ih), _affine(g, hx, w_hh, b_hh), hx)
+
+
+def cell_of_gru_gates(g: Builder, of_input: Tensor, of_hidden: Tensor, hx: Tensor) -> Tensor:
+    """The next state of a GRU."""
+    r, z, n = _gates(g, of_input, 3)
+    hr, hz, hn = _gates(g, of_hidden, 3)
     new = g.op("Tanh", g.add(n, g.mul(g.op("Sigmoid", g.add(r, hr)), hn)))
     return g.add(g.mul(g.sub(hx, new), g.op("Sigmoid", g.add(z, hz))), new)
 

@@ -8,7 +8,6 @@ import torch
 
 from .. import dims as sizes
 from ..dims import Dim, Size
-from ..dtypes import from_scalar_type
 from ..errors import LoweringError
 from ..lower.builder import Builder
 from ..lower.ranks import kept, squeezed
@@ -44,18 +43,6 @@ def known_sizes(count: Size, target: Sequence[Size]) -> list[Size]:
 def view(g: Builder, self: Tensor, size: list[Size], stride: object = None) -> Tensor:
     """view(Tensor(a) self, SymInt[] size) -> Tensor(a)"""
     return g.reshape(kept(g, self), known_sizes(self.numel, size))
-
-
-@lowering("aten::view.dtype", "aten::view_copy.dtype")
-def view_dtype(g: Builder, self: Tensor, dtype: int) -> Tensor:
-    """view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)"""
-    target = from_scalar_type(dtype)
-    if target == self.dtype:
-        return self
-    raise LoweringError(
-        f"ONNX can't look at the bits of {self.dtype} as {target}; convert values with .to(dtype), or compute "
-        "what the bits are needed for with arithmetic"
-    )
 
 
 @lowering("aten::view_as", "aten::reshape_as")

@@ -396,16 +396,11 @@ def _copied(tensor: torch.Tensor, memo: dict[int, Any]) -> torch.Tensor:
 
 
 def _view(tensor: torch.Tensor, *size: Any, **kwargs: Any) -> torch.Tensor:
-    """`tensor.view(dtype)` can't be recorded."""
+    """`tensor.view(dtype)` is recorded under another name: by its own the tracer knows views of sizes only."""
     dtype = kwargs.get("dtype", size[0] if len(size) == 1 else None)
     if not isinstance(dtype, torch.dtype):
         return tensor.view(*size, **kwargs)
-    if dtype == tensor.dtype:
-        return tensor
-    raise LoweringError(
-        f"ONNX can't look at the bits of {tensor.dtype} as {dtype}; convert values with .to(dtype), or compute what the "
-        "bits are needed for with arithmetic"
-    )
+    return tensor if dtype == tensor.dtype else torch.ops.prims.view_of_dtype(tensor, dtype)  # type: ignore[no-any-return]
 
 
 _OF_SIZES = arithmetic_watched()
