@@ -206,10 +206,14 @@ class _Run:
     def _argument_check(self) -> Callable[[Any], bool]:
         """What tells whether a value of the open trace is an argument; it doesn't keep the run alive, which has it."""
         of_arguments = self._of_arguments
+        names: dict[Any, set[str]] = {}  # in the graph of each run
 
         def is_argument(value: Any) -> bool:
             state: Any = torch._C._get_tracing_state()
-            return any(value.debugName() == x.debugName() for x in list(state.graph().inputs())[of_arguments])
+            if state not in names:
+                names.clear()
+                names[state] = {x.debugName() for x in list(state.graph().inputs())[of_arguments]}
+            return value.debugName() in names[state]
 
         return is_argument
 

@@ -29,7 +29,7 @@ _LIMIT = 100_000
 
 
 class Dependence:
-    """What is known of the values of one graph; those which were found not to depend on arguments are remembered.
+    """What is known of the values of one graph; what was found of them is remembered.
 
     Args:
         is_argument: whether a `torch._C.Value` of the graph's inputs is an argument of the model, no weight.
@@ -37,11 +37,13 @@ class Dependence:
 
     def __init__(self, is_argument: Callable[[Any], bool]) -> None:
         self._is_argument = is_argument
-        self._known: set[tuple[str, bool]] = set()
+        self._known: set[tuple[str, bool]] = set()  # what doesn't depend on arguments, ...
+        self._dependent: set[tuple[str, bool]] = set()  # ... and what does
 
     def forget(self) -> None:
         """Another graph is looked at, in which the same names stand for other values."""
         self._known.clear()
+        self._dependent.clear()
 
     def of_tensor(self, tensor: torch.Tensor) -> bool:
         """Whether a traced tensor depends on the content of an argument, not on sizes and constants alone."""
@@ -83,22 +85,26 @@ class Dependence:
 
     def _by_value(self, tensor: Any) -> bool:
         """Whether sizes of a tensor may depend on the content of an argument."""
-        pending = [(tensor, True)]  # values, and whether it is their sizes that matter
-        seen: set[tuple[str, bool]] = set()
+        # Values, whether it is their sizes that matter, and of what that was asked before.
+        pending: list[tuple[Any, bool, Any]] = [(tensor, True, None)]
+        seen: dict[tuple[str, bool], Any] = {}
         while pending and len(seen) < _LIMIT:
-            value, of_sizes = pending.pop()
+            value, of_sizes, before = pending.pop()
             key = (value.debugName(), of_sizes)
             if key in seen or (of_sizes and key in self._known):
                 continue
-            seen.add(key)
+            seen[key] = before
             node = value.node()
-            if node.kind() == "prim::Param":
-                if not of_sizes and self._is_argument(value):
-                    return True
-            elif node.kind() in _SIZES:
-                pending.append((node.inputsAt(0), True))
-            elif node.kind() != "prim::Constant":
-                pending += _sizes_from(value, node) if of_sizes else [(x, False) for x in inputs_of(node)]
+            if key in self._dependent or (node.kind() == "prim::Param" and not of_sizes and self._is_argument(value)):
+                while key is not None:
+                    self._dependent.add(key)
+                    key = seen[key]
+                return True
+            if node.kind() in _SIZES:
+                pending.append((node.inputsAt(0), True, key))
+            elif node.kind() not in ("prim::Constant", "prim::Param"):
+                operands = _sizes_from(value, node) if of_sizes else [(x, False) for x in inputs_of(node)]
+                pending += [(operand, sizes, key) for operand, sizes in operands]
         if not pending:
             self._known |= {key for key in seen if key[1]}
         return bool(pending)
