@@ -39,6 +39,8 @@ $(VENV)/.ready: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) "$(TORCH)"
 	$(PIP) "$(TORCH)" -e ".[verify,test,lint]"
+	# pip compiles what it installs, but not this: each process would.
+	$(BIN)/python -m compileall -q src
 	touch $@
 
 $(VENV)/.ready-demo: $(VENV)/.ready examples/demo/requirements.txt examples/demo/requirements-no-deps.txt
