@@ -39,7 +39,7 @@ _NUMBERS: dict[Any, str] = {
     operator.floordiv: "aten::floordiv.int",
     operator.truediv: "aten::div.int",
     operator.mod: "aten::remainder.int",
-    operator.pow: "aten::pow.int",
+    operator.pow: "aten::pow.float",
     operator.neg: "aten::neg.int",
     operator.abs: "prim::abs.int",
     operator.eq: "aten::eq.int",
@@ -51,18 +51,25 @@ _NUMBERS: dict[Any, str] = {
     operator.and_: "aten::__and__.bool",
     operator.or_: "aten::__or__.bool",
     operator.not_: "aten::__not__",
+    operator.lshift: "aten::__lshift__.int",
+    operator.rshift: "aten::__rshift__.int",
     math.floor: "aten::floor.float",
     math.ceil: "aten::ceil.float",
     math.trunc: "aten::Int.float",
     math.sqrt: "aten::sqrt.float",
     torch._sym_sqrt: "aten::sqrt.float",  # type: ignore[attr-defined]
-    round: "aten::round.Scalar",
     torch.sym_float: "aten::Float.Scalar",
     torch.sym_int: "aten::Int.Scalar",
     torch.sym_max: "prim::max.int",
     torch.sym_min: "prim::min.int",
     torch.sym_not: "aten::__not__",
     torch.sym_ite: "aten::sym_ite",
+}
+# Those that are others where their result is an int.
+_OF_INTS: dict[Any, str] = {
+    operator.pow: "aten::pow.int_to_int",
+    operator.and_: "aten::__and__.int",
+    operator.or_: "aten::__or__.int",
 }
 
 # Checks of what export assumed of the inputs: they compute nothing.
@@ -304,6 +311,8 @@ class _Graph:
             self.add(f"higher_order::{target.__name__}", [], [self.define(node)], node)
             return None
         name = _NUMBERS.get(target, f"python::{getattr(target, '__name__', target)}")
+        if _type_of(node.meta.get("val")) == "int":
+            name = _OF_INTS.get(target, name)
         self.add(name, [self.operand(x) for x in node.args], [self.define(node)], node)
         return None
 

@@ -124,6 +124,24 @@ def round_(g: Builder, a: Any) -> Number:
     return float(round(a)) if _known(a) else number_of(g, g.round(*_floats(g, a)))
 
 
+@lowering("python::round")
+def round_to_digits(g: Builder, a: Any, digits: int | None = None) -> Any:
+    """round(float a, int? digits=None): an int without digits, as Python has it"""
+    if isinstance(a, Dim) and (digits is None or digits >= 0):
+        return a
+    if _known(a, digits):
+        return round(a, digits)
+    if digits is None:
+        return g.int_of(g.cast(g.round(*_floats(g, a)), torch.int64))
+    raise LoweringError("round() to digits of a number known only at run time; round a tensor")
+
+
+@lowering("python::sym_sum")
+def sum_of_sizes(g: Builder, terms: Sequence[Size]) -> Size:
+    """sym_sum(int[] terms) -> int"""
+    return sum(terms, start=0)
+
+
 @lowering("aten::neg.int", "aten::neg.float", "aten::neg.Scalar", "aten::neg.complex")
 def neg(g: Builder, a: Any) -> Any:
     """neg.int(int a) -> int"""
