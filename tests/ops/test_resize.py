@@ -111,6 +111,27 @@ ANTIALIASED = [
 ]
 
 
+# PyTorch's kernels copy what stays as large, or double entries, whatever the factor, but for cubic and exact ones; onnxruntime
+# copies it with them, too.
+WHOLE = [
+    case(
+        f"{name}_{mode}{len(shape.shape) - 2}d{'_smoothed' if options else ''}{'_dynamic' if dynamic else ''}",
+        to(mode, scale_factor=scales[: len(shape.shape) - 2], **options),
+        shape,
+        dynamic=dynamic,
+    )
+    for modes, options, shape in (
+        (("nearest", "nearest-exact", "bilinear", "bicubic"), {}, f32(2, 3, 8, 9)),
+        (("bilinear", "bicubic"), {"antialias": True}, f32(2, 3, 8, 9)),
+        (("nearest", "nearest-exact", "linear"), {}, f32(2, 3, 9)),
+        (("nearest", "nearest-exact", "trilinear"), {}, f32(1, 2, 8, 7, 9)),
+    )
+    for mode in modes
+    for dynamic in (None, {0: {axis: f"d{axis}" for axis in range(2, len(shape.shape))}})
+    for name, scales in (("same", (1.07, 1.1, 1.08)), ("one_same", (1.07, 1.6, 1.0)), ("doubled", (2.05, 2.02, 2.04)))
+]
+
+
 @cases(NEAREST, opsets=(7, 9, 10, 11, 13, 18, LATEST))
 def test_nearest_by_whole_factors(case, frontend, opset):
     model = check(case, frontend, opset)
@@ -122,6 +143,11 @@ def test_nearest_by_whole_factors(case, frontend, opset):
 
 @cases(PICKED, opsets=(9, 10, 11, 13, LATEST))
 def test_nearest(case, frontend, opset):
+    check(case, frontend, opset)
+
+
+@cases(WHOLE, opsets=(9, 13, LATEST))
+def test_factors_near_whole_ones(case, frontend, opset):
     check(case, frontend, opset)
 
 

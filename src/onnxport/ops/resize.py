@@ -7,9 +7,9 @@ of its weights, which is a constant where the sizes are.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -19,29 +19,46 @@ import torch
 from ..dims import Size, exact_div, known_eq
 from ..lower.builder import Builder
 from ..lower.registry import lowering
-from ..lower.values import Array, Tensor
+from ..lower.values import Array, Scalar, Tensor
 
 _MODES = {"nearest": "nearest", "nearest_exact": "nearest", "linear": "linear", "cubic": "cubic"}
 # Sizes up to which nearest neighbours were compared where the size is known only at run time.
 _COMPARED = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class _Axis:
     """One axis to be resampled, and the factor that the caller gave (None: it is the ratio of the sizes)."""
 
     axis: int
     size: Size
     target: Size
-    scale: float | None
+    scale: float | Scalar | None
+    whole: int = 0  # where the target is the size, or so many times it at most, the factor is that
+
+    @property
+    def may_be_whole(self) -> list[int]:
+        """Ratios of the sizes that stand for the factor, where it isn't known yet whether they do."""
+        ratios = range(1, self.whole + 1)
+        return [] if self.scale is None or self.scale in ratios else [k for k in ratios if self.may_be(k)]
+
+    def may_be(self, ratio: int) -> bool:
+        """Whether the target may be so many times the size, of which there is more than a single entry."""
+        if known_eq(self.target, self.size * ratio) is not None:
+            return known_eq(self.target, self.size * ratio) is True
+        return not isinstance(self.scale, float) or ratio < self.scale < ratio + 0.5
 
     @property
     def is_same(self) -> bool:
+        if isinstance(self.scale, Scalar):
+            return False
         return known_eq(self.size, self.target) is True and self.scale in (None, 1.0)
 
     @property
     def factor(self) -> float | None:
         """The number to give to Resize in place of a size, if it makes that size of it."""
+        if isinstance(self.scale, Scalar):
+            return None
         if self.scale is None:
             ratio = exact_div(self.target, self.size) if not isinstance(self.target, int) else None
             return float(ratio) if isinstance(ratio, int) else None
@@ -55,6 +72,8 @@ class _Axis:
         """Whether the factor isn't the ratio of the sizes."""
         if self.scale is None or self.is_same:
             return False
+        if isinstance(self.scale, Scalar):
+            return True
         if isinstance(self.size, int) and isinstance(self.target, int) and self.size:
             return bool(np.float32(self.scale) != np.float32(self.target) / np.float32(self.size))
         return True
@@ -63,17 +82,24 @@ class _Axis:
 # -- sizes ----------------------------------------------------------------------------------------
 
 
-def _axes(g: Builder, x: Tensor, sizes: Sequence[Size] | None, scales: Sequence[float | None]) -> list[_Axis]:
+def _axes(
+    g: Builder, x: Tensor, sizes: Sequence[Size] | None, scales: Sequence[float | Scalar | None], whole: int
+) -> list[_Axis]:
     axes = []
     for i, scale in enumerate(scales):
         size = x.shape[2 + i]
-        target = sizes[i] if sizes is not None else _scaled(g, size, scale or 1.0)
-        axes.append(_Axis(2 + i, size, target, scale))
+        target = sizes[i] if sizes is not None else _scaled(g, size, 1.0 if scale is None else scale)
+        if scale is not None:
+            scale = next((float(k) for k in range(1, whole + 1) if known_eq(target, size * k) is True), scale)
+        axes.append(_Axis(2 + i, size, target, scale, whole))
     return axes
 
 
-def _scaled(g: Builder, size: Size, scale: float) -> Size:
+def _scaled(g: Builder, size: Size, scale: float | Scalar) -> Size:
     """floor(size * scale), in double precision as PyTorch."""
+    if isinstance(scale, Scalar):
+        product = g.mul(g.cast(g.size(size), torch.float64), g.cast(scale.tensor, torch.float64))
+        return g.int_of(g.cast(g.floor(product), torch.int64), "resized")
     if isinstance(size, int):
         return int(np.floor(size * scale))
     fraction = Fraction(scale)
@@ -122,6 +148,10 @@ def _resize_agrees(g: Builder, x: Tensor, axes: list[_Axis], method: str, align:
     factors = [axis.factor for axis in axes]
     if None in factors and any(axis.has_own_scale and not align for axis in axes):
         return False
+    if not align and any(axis.may_be_whole for axis in axes):
+        return False
+    if not align and any(axis.has_own_scale for axis in axes) and all(axis.may_be(1) for axis in axes):
+        return False  # onnxruntime copies what stays as large as it is
     if g.opset < 10 and x.dtype != torch.float32:
         return False
     if g.opset < 11:
@@ -164,7 +194,7 @@ def _picked(count: int, size: int, method: str, times: Any = None, by: Any = Non
 def _resize(g: Builder, x: Tensor, axes: list[_Axis], method: str, align: bool) -> Tensor:
     """The op itself."""
     if x.rank == 3:  # its kernels are for images and volumes
-        lifted = [_Axis(a.axis + 1, a.size, a.target, a.scale) for a in axes]
+        lifted = [dataclasses.replace(a, axis=a.axis + 1) for a in axes]
         return g.squeeze(_resize(g, g.unsqueeze(x, [2]), lifted, method, align), [2])
     by_axis = {axis.axis: axis for axis in axes}
     factors = [by_axis[i].factor if i in by_axis else 1.0 for i in range(x.rank)]
@@ -192,10 +222,19 @@ def _step(g: Builder, axis: _Axis, align: bool, dtype: torch.dtype) -> Tensor:
         size = g.mul(g.size(axis.size - 1), g.extremum("Min", gaps, one))  # a single entry is the first: no step
         target = g.extremum("Max", gaps, one)
     elif axis.scale is not None:
-        return g.const(1.0 / axis.scale, dtype)
+        step = _inverse(g, axis.scale, dtype)
+        for k in axis.may_be_whole:
+            step = g.where(g.equal(g.size(axis.target), g.size(axis.size * k)), g.const(1 / k, dtype), step)
+        return step
     else:
         size, target = g.size(axis.size), g.size(axis.target)
     return g.div(g.cast(size, dtype), g.cast(target, dtype))
+
+
+def _inverse(g: Builder, scale: float | Scalar, dtype: torch.dtype) -> Tensor:
+    if isinstance(scale, Scalar):
+        return g.cast(g.div(1.0, g.cast(scale.tensor, torch.float64)), dtype)
+    return g.const(1.0 / scale, dtype)
 
 
 def _source(g: Builder, axis: _Axis, align: bool, dtype: torch.dtype) -> Tensor:
@@ -300,13 +339,15 @@ def _along(g: Builder, x: Tensor, matrix: Tensor, axis: _Axis) -> Tensor:
 
 def _register(name: str, rank: int, method: str, antialias: bool = False) -> None:
     aligns = method in ("linear", "cubic", "lanczos")
+    # PyTorch copies what stays as large, or doubles entries, whatever the factor; not in all of its kernels.
+    whole = 2 if (method, rank) == ("nearest", 2) else 1 if method == "linear" or antialias else 0
 
     @lowering(f"aten::{name}")
     def plain(g: Builder, self: Tensor, output_size: list[Size], *rest: Any) -> Tensor:
         """upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None,
         float? scales_w=None) -> Tensor"""
         align, scales = (rest[0], rest[1:]) if aligns else (False, rest)
-        return _resample(g, self, _axes(g, self, output_size, scales), method, align, antialias)
+        return _resample(g, self, _axes(g, self, output_size, scales, whole), method, align, antialias)
 
     @lowering(f"aten::{name}.vec")
     def vec(g: Builder, input: Tensor, output_size: list[Size] | None, *rest: Any) -> Tensor:
@@ -314,7 +355,7 @@ def _register(name: str, rank: int, method: str, antialias: bool = False) -> Non
         -> Tensor"""
         align, scales = (rest[0], rest[1]) if aligns else (False, rest[0])
         given = [None] * rank if scales is None else scales
-        return _resample(g, input, _axes(g, input, output_size, given), method, align, antialias)
+        return _resample(g, input, _axes(g, input, output_size, given, whole), method, align, antialias)
 
 
 for _rank in (1, 2, 3):
