@@ -260,10 +260,11 @@ def _thawed(
     from .capture import settle_readings, thaw, warn_of_values
 
     message, unchanged = "", False
-    warn_of_values(program, lambda: ahead.sizes(program))
-    if not any(declared.axes for declared in program.inputs):
-        unchanged = not program.readings
-    elif chosen.check_axes:
+    is_dynamic = any(declared.axes for declared in program.inputs)
+    if not (is_dynamic and chosen.check_axes):
+        warn_of_values(program, lambda: ahead.sizes(program))
+        unchanged = not is_dynamic and not program.readings
+    else:
         report = thaw(program, model, args, kwargs, ahead.sizes, _interpret)
         message, unchanged = report.message(sizes(program)), report.unchanged and not program.readings
     settle_readings(program)

@@ -3,6 +3,7 @@
 import inspect
 import itertools
 import math
+import operator
 import re
 import warnings
 
@@ -143,34 +144,12 @@ def array_of_sizes(x):
     return x * torch.from_numpy(np.array([int(x.shape[0]) ** 2 + 1, 2, 3]))  # frozen
 
 
-def tensor_of_float(x):
-    return x * torch.tensor(float(x.shape[0]) ** 0.3)  # frozen
-
-
-def square_root(x):
+def sine(x):
     return x / math.sin(x.shape[0])  # frozen
-
-
-def logarithm(x):
-    return x * int(math.log2(x.shape[0] + 3))  # frozen
-
-
-def squared_int(x):
-    return torch.zeros(int(x.shape[0]) ** 2 + 1)  # frozen
-
-
-def triangle_of_int(x):
-    n = int(x.shape[0])
-    return torch.zeros(n * (n - 1) // 2)  # frozen
 
 
 def formatted(x):
     return x * (len(f"{'-' * int(x.shape[0])}") ** 2 + 1)  # frozen
-
-
-def scale_of_number(x):
-    scale = 12 / x.shape[0]
-    return F.interpolate(x.t()[None], scale_factor=float(scale))  # frozen
 
 
 @torch.jit.ignore
@@ -184,7 +163,7 @@ def pairs(x):
 
 class Attribute(nn.Module):
     def forward(self, x):
-        self.count = int(x.shape[0]) ** 2 + 1
+        self.count = len(range(x.shape[0])) ** 2 + 1
         return self.use(x)
 
     def use(self, x):
@@ -207,8 +186,7 @@ class Outer(nn.Module):
 
 FROZEN = [
     powers, last_of_pieces, while_loop, if_on_size, if_far_away, if_even, if_small, one_of_two, one_of_two_by_int, one_of_three, if_one, dispatch, from_numpy, numpy_mask,
-    numpy_arithmetic, listed, array_of_sizes, tensor_of_float, square_root, logarithm,
-    squared_int, triangle_of_int, formatted, scale_of_number, pairs, Attribute(), Outer(),
+    numpy_arithmetic, listed, array_of_sizes, sine, formatted, pairs, Attribute(), Outer(),
 ]  # fmt: skip
 
 
@@ -250,22 +228,22 @@ def test_frozen_axes_are_reported_with_their_line(model):
 
 def test_strict_is_an_error():
     with pytest.raises(OnnxExporterError, match="may be right only at n=5"):
-        message_of(square_root, strict=True)
+        message_of(sine, strict=True)
 
 
 def test_the_check_can_be_left_out():
-    assert message_of(square_root, check_axes=False) == ""
+    assert message_of(sine, check_axes=False) == ""
 
 
 class Conversions(nn.Module):
     def forward(self, x):
-        n = int(x.shape[0])
-        return x * math.log2(n)  # frozen
+        n = operator.index(x.shape[0])
+        return x * math.sin(n)  # frozen
 
 
 def test_the_line_of_the_conversion_is_told():
     lines, first = inspect.getsourcelines(Conversions)
-    conversion = first + next(n for n, line in enumerate(lines) if "int(" in line)
+    conversion = first + next(n for n, line in enumerate(lines) if "index(" in line)
     assert f"{HERE}:{conversion}: a Python int" in message_of(Conversions())
 
 
@@ -275,7 +253,7 @@ def test_the_module_is_named():
 
 def test_the_labels_that_matter_are_named():
     def function(x, y):
-        return x * math.log2(x.shape[0]), y + 1
+        return x * math.sin(x.shape[0]), y + 1
 
     with pytest.warns(OnnxExporterWarning, match="may be right only at n=5: ") as caught:
         onnxport.export(
@@ -306,7 +284,7 @@ def test_loops_are_told_of_script():
 def test_messages_are_short():
     def function(x):
         for k in range(2, 60):
-            x = x * math.log2(x.shape[0] + k)
+            x = x * math.sin(x.shape[0] + k)
         return x
 
     message = message_of(function)

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 import onnxport
 from onnxport.errors import OnnxExporterWarning
-from tests.dynamic.harness import check, f, program, programs
+from tests.dynamic.harness import at, check, f, program, programs
 
 GUESSED = {
     "at_least_1": lambda x: x[: max(1, int(x.shape[0] * 0.5))],
@@ -102,14 +102,37 @@ def test_roots_of_sizes_stay_live(p, opset):
     check(p, opset)
 
 
-def test_scales_by_size_are_numbers_and_told():
-    def scaled(x):
-        return F.interpolate(x[None, None], scale_factor=(8 / x.shape[0], 2.0))
+def near_the_grid(x):
+    """Position embeddings, as vision transformers resize them."""
+    table = torch.arange(48.0).sin().view(1, 3, 4, 4)
+    scales = ((x.shape[0] // 4 + 0.1) / 4, (x.shape[1] // 2 + 0.1) / 4)
+    return F.interpolate(table, scale_factor=scales, mode="bicubic") + x.sum()
 
-    x = torch.randn(5, 4)
-    with pytest.warns(OnnxExporterWarning, match="right only at n=5"):
-        exported = onnxport.export(scaled, (x,), input_names=["x"], dynamic_axes={"x": {0: "n"}})
-    torch.testing.assert_close(exported(x), scaled(x))
+
+@programs(
+    [
+        program("nearest", lambda x: F.interpolate(x[None, None], scale_factor=(8 / x.shape[0], 2.0)), f("n", 4), n=5),
+        program("line", lambda x: F.interpolate(x[None], scale_factor=32 / x.shape[1], mode="linear"), f(2, "n"), n=9),
+        program(
+            "smooth",
+            lambda x: F.interpolate(x[None, None], scale_factor=min(1.0, 12 / max(x.shape)), mode="bilinear"),
+            f("n", "m"),
+            n=9, m=20, others=[at(n=30, m=7), at(n=12, m=12), at(n=3, m=5), at(n=13, m=12), at(n=40, m=100)],
+        ),
+        program(
+            "near_the_grid", near_the_grid, f("n", "m"),
+            n=21, m=12, others=[at(n=16, m=8), at(n=4, m=2), at(n=40, m=9), at(n=18, m=30), at(n=100, m=64)],
+        ),
+        program(
+            "smoothed",
+            lambda x: F.interpolate(x[None, None], scale_factor=6 / x.shape[0], mode="bicubic", antialias=True),
+            f("n", 24),
+            n=9, others=[at(n=3), at(n=6), at(n=20), at(n=30)],
+        ),
+    ]
+)  # fmt: skip
+def test_factors_by_size_stay_live(p, opset):
+    check(p, opset)
 
 
 def test_what_an_empty_example_hides_is_told():

@@ -1,6 +1,7 @@
 """An `if` that goes one way in the example and another at some other sizes, wherever these are."""
 
 import io
+import operator
 import warnings
 
 import onnxruntime as ort
@@ -39,13 +40,13 @@ WRONG = {
     "one_size": lambda m, x, n: x * 2 if n == 7 else x,
     "larger_of_two": lambda m, x, n: x * 2 if x.shape[0] > n else x,
     "as_square": lambda m, x, n: x * 2 if x.shape == x.mT.shape else x,
-    "least": lambda m, x, n: x * min(size for size in x.shape),
+    "least": lambda m, x, n: x * sorted(x.shape)[0],
     "place_in_shape": lambda m, x, n: x * list(x.shape).index(8),
     "table_too_short": regrown,
     "bucket": lambda m, x, n: x * (1.0 if n < 13 else 2.0),
     "sizes_in_a_set": lambda m, x, n: x * len(set(x.shape)),
     "pieces_by_a_size": lambda m, x, n: torch.cat([part[:, :2].cumsum(1) for part in x.chunk(n // 2, 1)], 1),
-    "least_of_an_int": lambda m, x, n: x * min(int(n), 5),
+    "least_of_an_index": lambda m, x, n: x * min(operator.index(n), 5),
     "largest_of_pairs": lambda m, x, n: x * max((x.shape[0], 1.0), (n, 2.0))[1],
     "third": lambda m, x, n: x * (2.0 if n % 3 == 1 else 1.0),
 }
@@ -54,6 +55,9 @@ RIGHT = {
     "checked": lambda m, x, n: x + torch.arange(checked(n))[:, None],
     "same_either_way": lambda m, x, n: x[:, :5] if n > 5 else x[:, :5].clone(),
     "only_width": lambda m, x, n: x * 2 if x.shape[2] % 4 == 0 else x,
+    "least": lambda m, x, n: x * min(size for size in x.shape),
+    "least_of_an_int": lambda m, x, n: x * min(int(n), 5),
+    "cut_by_an_index": lambda m, x, n: x[:, : min(operator.index(n), 5)],
     "cut_by_an_int": lambda m, x, n: x[:, : min(int(n), 5)],
     "ifs_beside_an_int": lambda m, x, n: (x * int(x.shape[2]) if n > 1 else 8 * x) + x.sum(),
     "saves_time": lambda m, x, n: x.sum(1) if n % 2 else x.flip(1).sum(1),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -107,7 +108,7 @@ def thaw(
     known: Callable[[Program], Mapping[str, Any]],
     interpret: Callable[[Program, list[Any]], list[Any]],
 ) -> Report:
-    """Look for dynamic axes that a trace froze, by tracing at other sizes; see `liveness.thaw`.
+    """Look for dynamic axes that a trace froze, by tracing at other sizes (see `liveness.thaw`), and warn of values.
 
     Args:
         known: gives sizes as expressions of the labels, by the names of the values of a program that they are.
@@ -115,13 +116,21 @@ def thaw(
     """
     from . import liveness
     from .inputs import normalize
+    from .liveness.recorded_again import with_live_numbers
     from .liveness.reruns import Reruns
 
     positional, named = normalize(args, kwargs)
     axes = [declared.axes for declared in program.inputs]
     reruns = Reruns(uncompiled(model), positional, named, axes, program.labels, interpret)
     reruns.writes_parameters = program.writes_parameters
-    return liveness.thaw(program, sizes(program), reruns, known)
+    live = with_live_numbers(program, sizes(program), reruns, known)
+
+    def known_of(asked: Program) -> Mapping[str, Any]:
+        return known(live if live is not None and asked is program else asked)
+
+    warn_of_values(program, lambda: known_of(program))
+    report = liveness.thaw(program, sizes(program), reruns, known_of)
+    return dataclasses.replace(report, unchanged=report.unchanged and live is None)
 
 
 OF_VALUES = "a size that depends on values"

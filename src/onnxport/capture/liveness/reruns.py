@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import torch
@@ -16,6 +16,7 @@ from ..graph import runnable
 from ..inputs import flatten, flatten_outputs
 from ..trace import Recording, copies, record, unchanged
 from ..tracing.caught import Failing
+from ..tracing.live_numbers import functions_at, numbers_live
 from ..weights import named_modules, named_weights
 from .values import Other
 
@@ -49,6 +50,7 @@ class Reruns:
         self._arguments = flatten(model, args, kwargs)
         self._weights = list(named_weights(model).values()) if isinstance(model, torch.nn.Module) else []
         self.writes_parameters = False  # whether runs change them
+        self.live: list[Any] = []  # functions in which numbers of sizes stay live where the model is traced
         self._lengths = False  # whether ints that are the size of an axis in the example follow it
         self._failures: dict[Any, Exception] = {}  # by values and sizes
         self._computed: dict[Any, dict[Any, Any]] = {}  # what was computed, by what and sizes
@@ -66,10 +68,27 @@ class Reruns:
 
         key = (values, *sorted(sizes.items()))
         if key not in self._traces:
-            self._traces[key] = self._following(
-                lambda: _tried(lambda: record(self.model, self.args, self.kwargs, resize), sizes), key
-            )
+            self._traces[key] = self._following(lambda: _tried(lambda: self._record(resize), sizes), key)
         return self._traces[key]
+
+    def _record(self, resize: Callable[[list[torch.Tensor]], list[torch.Tensor]]) -> Recording:
+        with numbers_live(self.live):
+            return record(self.model, self.args, self.kwargs, resize)
+
+    def trace_live(self, sizes: Sizes, places: Iterable[str]) -> Recording | Exception | None:
+        """The recording of a run in which numbers of sizes stay live where these lines take them; so they do in all that
+        follow, unless the model doesn't run so. None if there is no such line."""
+        self.live = functions_at(places)
+        if not self.live:
+            return None
+        made = _tried(lambda: self._record(lambda leaves: self._at(leaves, sizes, None)), sizes)
+        if isinstance(made, Exception):
+            self.trace_plain()
+        return made
+
+    def trace_plain(self) -> None:
+        """From now on numbers are taken as in Python."""
+        self.live = []
 
     def _following(self, attempt: Callable[[], T | Exception], key: Any) -> T | Exception:
         """The attempt at sizes and values; with lengths that follow the sizes, if the model wants it so: then in all further

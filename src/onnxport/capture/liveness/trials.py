@@ -62,6 +62,10 @@ class Reruns(Protocol):
 
     def hold(self, conditions: Any, sizes: Sizes) -> bool | Exception | None: ...
 
+    def trace_live(self, sizes: Sizes, places: Iterable[str]) -> Recording | Exception | None: ...
+
+    def trace_plain(self) -> None: ...
+
     def computed(self, numbers: Any, options: Sequence[Sizes]) -> list[Any]: ...
 
     def effort(self, sizes: Sizes) -> int: ...
@@ -199,7 +203,9 @@ class Trials:
         for sizes, decisions in zip(tried, self.reruns.computed(decided, tried)):
             if isinstance(decisions, tuple) and decisions != mine:
                 ways.setdefault((decisions, 0 in sizes.values()), []).append(sizes)  # empty results show nothing
-        least = [(alike[0], min(alike, key=_elements)) for alike in list(ways.values())[:_WAYS]]
+        labels = [label for label in self.sizes if decided.labels is None or label in decided.labels]
+        apart = [[at for at in alike if _are_apart(at, labels)] or alike for alike in list(ways.values())[:_WAYS]]
+        least = [(alike[0], min(alike, key=_elements)) for alike in apart]
         most = _LONGER * _elements(self.sizes)
         return [at for near, small in least for at in ([near] if _elements(near) <= most else []) + [small]]
 
@@ -339,6 +345,10 @@ class Trials:
             )
         return self._agreed[key]
 
+    def gives_as_recorded(self, sizes: Sizes) -> bool:
+        """Whether the program, as it was recorded, gives the results of the model."""
+        return self._agrees(dict(sizes))
+
     @property
     def wrong_at(self) -> dict[str, int] | None:
         """Sizes at which the program gave other results than the model, if there were any."""
@@ -384,6 +394,11 @@ class Trials:
             if len(self.sizes) == 1 or not self._is_same_at(options):
                 found.append(label)
         return tuple(found or self.sizes)
+
+
+def _are_apart(sizes: Sizes, labels: Sequence[str]) -> bool:
+    """Whether no two of these sizes are equal: where `if h < w` goes the other way with h = w, both ways often give the same."""
+    return len({sizes[label] for label in labels}) == len(labels)
 
 
 def _elements(sizes: Sizes) -> int:

@@ -15,7 +15,7 @@ from torch.overrides import TorchFunctionMode
 
 from ...errors import LoweringError
 from . import hidden_views, index_parts, read_numbers, sparse
-from .traced_sizes import arithmetic_watched, comparisons, exact, is_bool, is_number, is_of_sizes, is_size
+from .traced_sizes import arithmetic_watched, comparisons, is_bool, is_number, is_of_sizes, is_size
 
 Function = Callable[..., Any]
 
@@ -155,21 +155,6 @@ def _transposed(function: Function) -> Function:
         return whole[(..., *cuts)]
 
     return convolve
-
-
-def _interpolate(input: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
-    """Scales that follow from sizes (`scale_factor=64 / h`): no operator takes them but as numbers."""
-    given = {**dict(zip(("size", "scale_factor"), args)), **kwargs}
-    scale = given.get("scale_factor")
-    if scale is None or given.get("recompute_scale_factor") or not has_tensors(scale):
-        return F.interpolate(input, *args, **kwargs)
-    with torch._C.DisableTorchFunction():
-        numbers = [_number(x) for x in scale] if isinstance(scale, (list, tuple)) else _number(scale)
-    return F.interpolate(input, *args[2:], **{**kwargs, "size": given.get("size"), "scale_factor": numbers})
-
-
-def _number(x: Any) -> float:
-    return float(exact(x) if isinstance(x, torch.Tensor) else x)
 
 
 def _each(value: Any, count: int) -> list[int]:
@@ -417,7 +402,6 @@ _INSTEAD: dict[Function, Function] = {
     torch.fill: _fill,
     # These give numbers in a trace, too.
     **dict.fromkeys((torch.numel, torch.Tensor.nelement), lambda input: input.numel()),
-    F.interpolate: _interpolate,
     torch.gradient: _gradient,
     torch.tensor: _tensor_of(torch.tensor),
     torch.as_tensor: _tensor_of(torch.as_tensor),

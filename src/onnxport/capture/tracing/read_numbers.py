@@ -3,11 +3,14 @@ with tensors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 import torch.nn.functional as F
+
+from ..graph import inputs_of
+from .traced_sizes import exact, is_of_sizes
 
 Function = Callable[..., Any]
 
@@ -39,9 +42,55 @@ def _attention(query: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
     return F.scaled_dot_product_attention(query, *args, **kwargs)
 
 
+def interpolate(input: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+    """Scales that follow from sizes (`scale_factor=64 / h`), of which the tracer reads numbers: in the graph the operator is given
+    floats that are computed."""
+    given = {**dict(zip(("size", "scale_factor", "mode"), args)), **kwargs}
+    scales = scales_of(given.get("scale_factor"))
+    if not any(isinstance(scale, torch.Tensor) for scale in scales):
+        return F.interpolate(input, *args, **kwargs)
+    if given.get("recompute_scale_factor") or given.get("mode") == "area":
+        return F.interpolate(input, *args, **kwargs)
+    live = [exact(scale) if isinstance(scale, torch.Tensor) else scale for scale in scales]
+    with torch._C.DisableTorchFunction():
+        numbers = [float(scale) for scale in live]
+    numbers = numbers * (input.dim() - 2) if len(numbers) == 1 else numbers
+    result = F.interpolate(input, *args[2:], **{**kwargs, "size": given.get("size"), "scale_factor": numbers})
+    if torch._C._get_tracing_state() and all(map(is_of_sizes, scales)):
+        _give_floats(result, live * len(numbers) if len(live) == 1 else live)
+    return result
+
+
+def scales_of(given: Any) -> list[Any]:
+    """The scales among the arguments of an interpolation."""
+    return list(given) if isinstance(given, (list, tuple)) else [given]
+
+
+def _give_floats(result: torch.Tensor, floats: Sequence[Any]) -> None:
+    """Replace the list of floats that an operator was given, in the graph that is recorded."""
+    node: Any = torch._C._get_value_trace(result).node()  # type: ignore[attr-defined]
+    position, constants = next(
+        (i, value.node()) for i, value in enumerate(inputs_of(node)) if value.node().kind() == "prim::ListConstruct"
+    )
+    graph = torch._C._get_tracing_state().graph()  # type: ignore[attr-defined]
+    made = graph.create("prim::ListConstruct", [], 1)
+    made.output().setType(constants.output().type())
+    made.insertBefore(node)
+    for constant, number in zip(inputs_of(constants), floats):
+        made.addInput(constant)
+        if isinstance(number, torch.Tensor):
+            value: Any = torch._C._get_value_trace(number)  # type: ignore[attr-defined]
+            of_tensor = graph.create("aten::Float", [value], 1)
+            of_tensor.output().setType(torch._C.FloatType.get())
+            of_tensor.insertBefore(made)
+            made.replaceInput(made.inputsSize() - 1, of_tensor.output())
+    node.replaceInput(position, made.output())
+
+
 INSTEAD: Mapping[Function, Function] = {
     **{f: _dropout(f, trains=True) for f in (F.dropout, F.dropout1d, F.dropout2d, F.dropout3d)},
     **{f: _dropout(f, trains=False) for f in (F.alpha_dropout, F.feature_alpha_dropout)},
     **{f: _logit(f) for f in (torch.logit, torch.Tensor.logit, torch.special.logit)},
     F.scaled_dot_product_attention: _attention,
+    F.interpolate: interpolate,
 }

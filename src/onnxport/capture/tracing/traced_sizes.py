@@ -11,7 +11,8 @@ import contextlib
 import functools
 import math
 import sys
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Mapping, Set
+from types import GeneratorType
 from typing import Any, TypeAlias
 from unittest import mock
 
@@ -116,7 +117,7 @@ def arithmetic_watched() -> dict[Function, Function]:
     """The functions that compute such floats, and what calls them and keeps what they are computed from; and those that
     compare them."""
     return {
-        **{function: _keeping(function, exactly) for function, exactly in _OF_FLOATS.items()},
+        **{function: keeping(function, exactly) for function, exactly in _OF_FLOATS.items()},
         **{function: _comparing(function) for function in comparisons()},
     }
 
@@ -138,7 +139,7 @@ def _comparing(function: Function) -> Function:
     return compare
 
 
-def _keeping(function: Function, exactly: Function) -> Function:
+def keeping(function: Function, exactly: Function) -> Function:
     def arithmetic(*args: Any, **kwargs: Any) -> Any:
         if any(map(is_bool, args)) and all(is_of_sizes(x) or is_bool(x) for x in args):
             args = tuple(_counted(x) if is_bool(x) else x for x in args)
@@ -244,6 +245,7 @@ def number_functions() -> Iterator[None]:
     for name in added:
         setattr(torch.Tensor, name, _METHODS[name])
     plain = isinstance
+    of_math: dict[str, Any] = {plain.__name__: live for plain, live in LOGARITHMS.items()}
     functions = {
         "min": _extremum(min, torch.minimum),
         "max": _extremum(max, torch.maximum),
@@ -251,7 +253,7 @@ def number_functions() -> Iterator[None]:
     }
     try:
         with (
-            mock.patch.multiple(math, log=_logarithm(math.log), exp=_exponential(math.exp)),
+            mock.patch.multiple(math, **of_math),
             mock.patch.object(torch, "_check_with", _checked(torch._check_with)),
             mock.patch.object(torch, "is_tensor", lambda obj: plain(obj, torch.Tensor) and not _seems_int(obj)),
             changed_builtins.changed(functions),
@@ -289,7 +291,9 @@ def _is_traced_number(number: Any) -> bool:
     return number.__class__ is torch.Tensor and bool(torch._C._get_tracing_state()) and is_number(number)
 
 
-_LOG, _EXP = _keeping(torch.log, torch.log), _keeping(torch.exp, torch.exp)
+_LOG, _EXP = keeping(torch.log, torch.log), keeping(torch.exp, torch.exp)
+# Functions of `math`, and the same live of sizes.
+LOGARITHMS: Mapping[Function, Function] = {math.log: _logarithm(math.log), math.exp: _exponential(math.exp)}
 
 
 def _instance(plain: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
@@ -316,6 +320,11 @@ def _seems_int(tensor: torch.Tensor) -> bool:
     return is_size(tensor)
 
 
+def _converted(function: Function, dtype: Callable[[], torch.dtype]) -> Function:
+    """A function of tensors that takes numbers as tensors of a type."""
+    return lambda *numbers: function(*(torch.as_tensor(number, dtype=dtype()) for number in numbers))
+
+
 def _checked(check: Callable[..., None]) -> Callable[..., None]:
     """What `torch._check` and its like call, for conditions on sizes too: it wants a Python bool."""
 
@@ -329,15 +338,20 @@ def _checked(check: Callable[..., None]) -> Callable[..., None]:
 
 
 def _extremum(plain: Callable[..., Any], of_two: Callable[..., torch.Tensor]) -> Callable[..., Any]:
-    """`min` or `max`, live if one of its arguments is a size and the others are sizes or ints."""
+    """`min` or `max`, live if one of its arguments is a size, or a float that is computed of sizes, and the others are, too, or
+    known."""
+    of_floats = keeping(_converted(of_two, torch.get_default_dtype), _converted(of_two, lambda: torch.float64))
 
     @functools.wraps(plain)
     def extremum(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and args[0].__class__ in (GeneratorType, map):
+            args = (list(args[0]),)
         values = list(args[0]) if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
         kinds = {v.__class__ for v in values}
-        if torch.Tensor in kinds and kinds <= {torch.Tensor, int} and len(values) > 1 and not kwargs:
-            if all(v.__class__ is int or is_size(v) for v in values):
-                return functools.reduce(of_two, [torch.as_tensor(v) for v in values])
+        if torch.Tensor in kinds and kinds <= {torch.Tensor, int, float} and len(values) > 1 and not kwargs:
+            if torch._C._get_tracing_state() and all(map(is_of_sizes, values)):
+                whole = all(v.__class__ is int or (v.__class__ is torch.Tensor and is_size(v)) for v in values)
+                return functools.reduce(*((of_two, map(torch.as_tensor, values)) if whole else (of_floats, values)))
         return plain(*args, **kwargs)
 
     return extremum

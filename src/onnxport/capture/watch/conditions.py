@@ -119,6 +119,12 @@ class Conditions:
         differ = [mine for mine, other in zip(self.numbers, self._at(sizes, on_tensors)) if mine != other]
         return None if any(not isinstance(number, bool) for number in differ) else not differ
 
+    @property
+    def takers(self) -> set[str]:
+        """The lines that took numbers, no bools, which may be others at other sizes."""
+        distinct = self._distinct(self._learned_of_parts) if self._numbers else []
+        return {number.place for (number, _), _ in distinct if number.kind is not bool and number.place}
+
     @functools.cached_property
     def decided(self) -> Conditions:
         """The bools among the numbers that hang on sizes alone."""

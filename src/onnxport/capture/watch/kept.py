@@ -22,6 +22,8 @@ import torch.nn.functional as F
 from ...program import Program, Value
 from ..shared import shared
 from ..tracing.modes import TracingMode, has_tensors, instead, is_basic, stacks
+from ..tracing.read_numbers import scales_of
+from ..tracing.traced_sizes import is_number
 from .pitfalls import place_unless_told, what_is_taken
 from .taken import TAKES_NUMBERS, Taken
 
@@ -238,9 +240,9 @@ class Kept:
         def watch(*args: Any, **kwargs: Any) -> Any:
             rest = [*args[tensors:], *(v for k, v in kwargs.items() if k not in _TENSORS)]
             rest += [x for given in rest if isinstance(given, lists) for x in given]
-            if function is F.interpolate:  # scales are read as numbers, unlike sizes
-                scale = args[2] if len(args) > 2 else kwargs.get("scale_factor")
-                rest += scale if isinstance(scale, (list, tuple)) else ()
+            if function is F.interpolate:  # scales that don't follow from sizes are read
+                scales = scales_of(args[2] if len(args) > 2 else kwargs.get("scale_factor"))
+                rest = [x for x in [*rest, *scales] if not (isinstance(x, torch.Tensor) and is_number(x))]
             for read in (x for x in rest if isinstance(x, torch.Tensor)):
                 if read.dim() or not torch._C._get_tracing_state():
                     self.doubtful = True

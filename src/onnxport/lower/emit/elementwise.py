@@ -13,6 +13,8 @@ from ...dtypes import is_integer
 from ..values import Tensor
 from .base import Input, Words
 
+# Floats that hold sizes exactly.
+_HOLD_SIZES = (torch.float32, torch.float64)
 _WIDER = {torch.int8: torch.int32, torch.int16: torch.int32, torch.int32: torch.int64}
 
 
@@ -163,6 +165,9 @@ class ElementwiseWords(Words):
         if self.opset < 13 and torch.bfloat16 in (x.dtype, dtype) and not x.is_known:
             self.require(13, "a conversion from or to bfloat16")
         result = self.op("Cast", x, to=dtype)
+        if dtype in _HOLD_SIZES and x.dims == () and x.data is not None and x.data.dtype == object:
+            if result.value is not None:
+                self.ratios[result.value] = (x.data.item(), 1)
         return result
 
     def rounded_ratio(self, x: Tensor, towards: Literal["down", "up", "zero"]) -> Size | None:

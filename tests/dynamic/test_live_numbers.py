@@ -1,0 +1,244 @@
+"""Numbers that Python takes of sizes by int(), float() and math stay live, and so does what Python computes of them."""
+
+import math
+import sys
+import threading
+import warnings
+from math import isqrt, sqrt
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import onnxport
+from onnxport.capture.tracing import live_numbers
+from onnxport.errors import OnnxExporterWarning
+
+pytestmark = pytest.mark.skipif(
+    sys.version_info < (3, 11), reason="Python 3.10 doesn't say whether a name is called: numbers are told there"
+)
+
+
+def half_of_int(x):
+    return x[:, :, : int(x.shape[2] * 0.5) // 2]
+
+
+def without_rest(x):
+    n = int(x.shape[2] * 0.5)
+    return x[:, :, : n - n % 2]
+
+
+def bounded(x):
+    return x * max(3, int(x.shape[2] * 0.05)) + min(20, int(x.shape[3] * 0.9))
+
+
+def summed(x):
+    return x[:, :, : int(x.shape[2] * 0.2) + int(x.shape[2] * 0.3)]
+
+
+def product(x):
+    s, t = int(x.shape[2] * 0.5), int(x.shape[3] * 0.5)
+    return F.interpolate(x, size=(s, t)).flatten(2)[:, :, : s * t - 1]
+
+
+def divisible(v, divisor=8):
+    return max(divisor, int(v + divisor / 2) // divisor * divisor)
+
+
+def to_divisible(x):
+    return F.interpolate(x, size=(divisible(x.shape[2] * 0.5), divisible(x.shape[3] * 0.7)))
+
+
+def in_a_generator(x):
+    h, w = (int(n * 0.7) + 1 for n in x.shape[2:])
+    top, left = [int(s / 2) for s in (h, w)]
+    return x[:, :, top:h, left:w]
+
+
+def in_a_lambda(x):
+    part = lambda n: int(n * 0.37)  # noqa: E731
+    return x[:, :, : part(x.shape[2]) + 1]
+
+
+def beside_isinstance(x):
+    size = int(x.shape[2] * 0.5)
+    if isinstance(size, int):
+        size = (size, size)
+    return F.interpolate(x, size=size) + torch.zeros(1, dtype=int)
+
+
+def by_float(x):
+    return x * (float(x.shape[2]) / float(x.shape[3])) + x[:, :, : int(float(x.shape[2]) * 0.7)].mean()
+
+
+def of_bool(x):
+    return x * int(x.shape[2] > 30) + float(x.shape[3] > 40)
+
+
+def logarithms(x):
+    return (
+        x * math.log2(x.shape[2])
+        + math.log10(x.shape[3]) * int(math.log2(x.shape[2]))
+        + math.ceil(math.log2(x.shape[3]))
+    )
+
+
+def roots(x):
+    return x[:, :, : isqrt(x.shape[2])] * sqrt(x.shape[2] * x.shape[3]) / math.sqrt(x.shape[3]) + math.isqrt(x.shape[3])
+
+
+def divisor(x):
+    return x * math.gcd(x.shape[2], x.shape[3])
+
+
+def to_fit(x):
+    h, w = x.shape[2:]
+    scale = min(32 / h, 48 / w)
+    return F.interpolate(x, size=(int(h * scale), int(w * scale)))
+
+
+def bounded_floats(x):
+    return x * min(1.0, 20 / x.shape[2]) + max(0.5, x.shape[3] / 40) + min(n / 2 for n in x.shape[2:])
+
+
+def most(x):
+    return x.flatten(2).topk(min(50, max(1, int(x.shape[2] * x.shape[3] * 0.5)))).values
+
+
+def windows(x):
+    size = int(x.shape[2] * 0.2) + 1
+    return x.unfold(2, size, size // 2 + 1).mean(-1)
+
+
+def of_what_is_chosen(x):
+    chosen = x.flatten()[x.flatten() > 0]
+    return chosen[: int(chosen.shape[0] * 0.5)]
+
+
+LIVE = (
+    half_of_int, without_rest, bounded, summed, product, to_divisible, in_a_generator, in_a_lambda, beside_isinstance, by_float, of_bool,
+    logarithms, roots, divisor, to_fit, bounded_floats, most, windows, of_what_is_chosen,
+)  # fmt: skip
+SIZES = [(1, 30, 30), (2, 33, 47), (3, 64, 32), (2, 95, 70), (1, 128, 100), (1, 21, 20)]
+
+
+class Model(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+def export(function, opset=18, axes=None):
+    return onnxport.export(
+        Model(function),
+        (torch.randn(2, 3, 40, 56),),
+        input_names=["x"],
+        dynamic_axes={"x": {0: "b", 2: "h", 3: "w"} if axes is None else axes},
+        opset_version=opset,
+    )
+
+
+def check(result, function, sizes=SIZES):
+    for b, h, w in sizes:
+        x = torch.randn(b, 3, h, w)
+        torch.testing.assert_close(result(x), function(x), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("opset", [13, 18])
+@pytest.mark.parametrize("function", LIVE)
+def test_live(function, opset):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OnnxExporterWarning)
+        result = export(function, opset)
+    check(result, function)
+
+
+def by_an_if(x):
+    h, w = x.shape[2:]
+    size = (32, int(32 * w / h)) if h < w else (int(32 * h / w), 32)
+    return F.interpolate(x, size=size)
+
+
+def decided_by_an_int(x):
+    return x * 2 if int(x.shape[2] * 0.7) % 29 == 26 else x
+
+
+def far_away(x):
+    """Too far for a run to show it."""
+    return x * 2 if int(x.shape[2]) > 5000 else x
+
+
+def of_no_graph(x):
+    return x * math.sin(x.shape[2]) + int(x.shape[3] * 0.5)
+
+
+def caught(x):
+    """What asks for the type of an int finds one."""
+    n = int(x.shape[2] * 0.5)
+    return x * n if type(n) is int else x
+
+
+@pytest.mark.parametrize("function", [by_an_if, decided_by_an_int, far_away, of_no_graph])
+def test_told(function):
+    with pytest.warns(OnnxExporterWarning, match="test_live_numbers.py"):
+        export(function)
+
+
+def test_who_asks_for_types_finds_ints():
+    result = export(caught)
+    x = torch.randn(2, 3, 40, 56)
+    torch.testing.assert_close(result(x), x * 20)
+
+
+def test_whole_logarithms_are_whole():
+    def function(x):
+        return x[:, :, :1, :1] * int(math.log2(x.shape[2])) + math.floor(math.log10(x.shape[3]))
+
+    check(
+        export(function),
+        function,
+        [(1, h, w) for h, w in ((1, 1), (2, 9), (7, 10), (8, 11), (1024, 100), (1023, 99), (4096, 1000))],
+    )
+
+
+def test_numbers_of_fixed_sizes_are_constants():
+    """They cost no second recording, and no node."""
+    result = export(lambda x: x * int(x.shape[1] * 0.5) * math.sqrt(x.shape[3]), axes={0: "b", 2: "h"})
+    assert {node.op_type for node in result.model.graph} == {"Mul"}
+
+
+def test_functions_come_back_as_they_were():
+    before = half_of_int.__code__, math.sqrt, isqrt
+    export(half_of_int)
+    assert before == (half_of_int.__code__, math.sqrt, isqrt)
+    assert not [name for name in dir(__builtins__) if name.startswith("_onnxport")]
+
+
+def test_exports_at_one_time():
+    def run():
+        check(export(product), product)
+        done.append(True)
+
+    done, code = [], product.__code__
+    threads = [threading.Thread(target=run) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(done) == 3
+    assert product.__code__ is code
+
+
+def test_the_names_that_are_called_are_others():
+    def function(x):
+        return int(x) if isinstance(x, int) else sqrt(x)
+
+    with live_numbers.numbers_live([function]):
+        names = function.__code__.co_names
+        assert {"int", "isinstance", "_onnxport_int", "_onnxport_sqrt"} <= set(names)
+        assert (function(3), function(4.0)) == (3, 2.0)
+    assert "_onnxport_int" not in function.__code__.co_names
