@@ -1,8 +1,9 @@
-"""Products that onnxruntime would crash at while it loads the model: of a transposed and cast tensor, with one matrix."""
+"""What onnxruntime would fail at while it loads the model: products of transposed and cast tensors with one matrix, images that are
+resized between Transposes."""
 
 import pytest
 import torch
-from tests.harness import operators
+from tests.harness import LATEST, operators
 
 import onnxport
 
@@ -81,3 +82,32 @@ def test_other_products_are_left_alone(function, x):
     result = onnxport.export(Product(function), x)
     assert "Unsqueeze" not in operators(result.model_proto)
     torch.testing.assert_close(result(x), Product(function)(x), rtol=5e-3, atol=5e-3)
+
+
+def resized(x, size, method):
+    """An image whose channels are last."""
+    align = None if method == "nearest" else False
+    y = torch.nn.functional.interpolate(x.permute(0, 3, 1, 2).relu(), size, mode=method, align_corners=align)
+    return (y * 2).permute(0, 2, 3, 1)
+
+
+SIZES = {
+    "of_the_image": lambda x, size: (x.shape[1] // 2 + 1, x.shape[2] * 2),
+    "of_values": lambda x, size: (size[0], size[1]),
+    "fixed": lambda x, size: (5, 3),
+    "one_axis": lambda x, size: (size[0], x.shape[2]),
+}
+
+
+@pytest.mark.parametrize("opset", [11, 17, 18, 20, LATEST])
+@pytest.mark.parametrize("method", ["nearest", "bilinear"])
+@pytest.mark.parametrize("size", SIZES)
+def test_resized_between_transposes(size, method, opset):
+    def model(x, to):
+        return resized(x, SIZES[size](x, to), method)
+
+    example = torch.randn(2, 4, 6, 3), torch.tensor([8, 4])
+    axes = {"x": {0: "batch", 1: "height", 2: "width"}}
+    result = onnxport.export(model, example, input_names=["x", "to"], dynamic_axes=axes, opset_version=opset)
+    for given in example, (torch.randn(1, 5, 9, 3), torch.tensor([7, 12])):
+        torch.testing.assert_close(result(*given), model(*given), rtol=1e-4, atol=1e-5)

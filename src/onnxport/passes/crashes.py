@@ -1,11 +1,20 @@
-"""A product with one matrix behind a Transpose and a Cast, at which onnxruntime crashes when it loads the model.
+"""What onnxruntime fails at when it loads a model. This isn't about speed: it is done for models of all modes.
+
+A product with one matrix behind a Transpose and a Cast:
 
 Before:  y = MatMul(Cast(Transpose(x)), W)              with W of two axes
 After:   y = MatMul(Cast(Transpose(x)), Unsqueeze(W))
 
 onnxruntime 1.32 takes such a Transpose, of batches into rows, into the product, and fails where there is a Cast between
-them: one of the model, or its own around the product of float16. It leaves products of batches alone. This isn't about
-speed: it is done for models of all modes.
+them: one of the model, or its own around the product of float16. It leaves products of batches alone.
+
+A Resize of some axes behind a Transpose:
+
+Before:  y = Resize(Transpose(x), sizes)                with the attribute `axes`
+After:   y = Resize(t, ScatterElements(Shape(t), axes, sizes))      with t = Transpose(x)
+
+It moves the Transpose behind the Resize where another one follows, as around images whose channels are last, and takes the
+sizes for those of all axes.
 """
 
 from __future__ import annotations
@@ -17,9 +26,18 @@ import onnx_ir as ir
 
 from .graph import constant, sizes
 
+# No Transpose is moved through these.
+_OPAQUE = ("Conv", "ConvTranspose", "MatMul", "Gemm", "Loop", "If", "Scan")
+
 
 def keep_from_crashing(graph: ir.Graph) -> None:
     """Rewrite in place, in bodies as well."""
+    _products(graph)
+    if any(map(_resizes_some_axes, graph.all_nodes())):
+        _resizes(graph)
+
+
+def _products(graph: ir.Graph) -> None:
     transposes = [node for node in graph.all_nodes() if _is(node, "Transpose")]
     for transpose in transposes:
         perm, result = list(transpose.attributes.get_ints("perm", ())), transpose.outputs[0]
@@ -28,6 +46,41 @@ def keep_from_crashing(graph: ir.Graph) -> None:
                 other = sizes(product.inputs[1 - position])
                 if other is not None and len(other) == 2:
                     _unsqueeze(graph, product, 1 - position, len(perm) - 2)
+
+
+def _resizes_some_axes(node: ir.Node) -> bool:
+    return _is(node, "Resize") and "axes" in node.attributes and len(node.inputs) == 4
+
+
+def _resizes(graph: ir.Graph) -> None:
+    behind: set[ir.Value | None] = set()  # a Transpose
+    for node in list(graph.all_nodes()):
+        if _is(node, "Transpose") or (node.op_type not in _OPAQUE and not behind.isdisjoint(node.inputs)):
+            behind.update(node.outputs)
+        if _resizes_some_axes(node) and node.inputs[0] in behind:
+            _resize_all_axes(graph, node)
+
+
+def _resize_all_axes(graph: ir.Graph, resize: ir.Node) -> None:
+    x, some = resize.inputs[0], resize.inputs[3]
+    assert x is not None and some is not None and x.shape is not None
+    axes = constant(graph, "constant", np.array(resize.attributes.pop("axes").as_ints()))
+    old = _put_before(resize, "Shape", [x], x.shape.rank())
+    resize.replace_input_with(3, _put_before(resize, "ScatterElements", [old, axes, some], x.shape.rank()))
+
+
+def _put_before(node: ir.Node, op_type: str, inputs: list[ir.Value], count: int) -> ir.Value:
+    """The result, so many sizes, of a node in front of another."""
+    assert isinstance(node.graph, ir.Graph)
+    made = ir.Node("", op_type, inputs, num_outputs=1, name=f"{node.name}/{op_type}")
+    result = made.outputs[0]
+    result.name, result.type, result.shape = (
+        f"{made.name}_output_0",
+        ir.TensorType(ir.DataType.INT64),
+        ir.Shape([count]),
+    )
+    node.graph.insert_before(node, made)
+    return result
 
 
 def _behind(value: ir.Value, cast: bool) -> Iterator[tuple[ir.Node, int]]:
