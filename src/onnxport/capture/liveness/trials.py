@@ -203,11 +203,14 @@ class Trials:
         for sizes, decisions in zip(tried, self.reruns.computed(decided, tried)):
             if isinstance(decisions, tuple) and decisions != mine:
                 ways.setdefault((decisions, 0 in sizes.values()), []).append(sizes)  # empty results show nothing
-        labels = [label for label in self.sizes if decided.labels is None or label in decided.labels]
+        labels = self._labels_of(decided)
         apart = [[at for at in alike if _are_apart(at, labels)] or alike for alike in list(ways.values())[:_WAYS]]
-        least = [(alike[0], min(alike, key=_elements)) for alike in apart]
+        least = [(alike[0], min(alike, key=_elements), *_behind(alike, labels)) for alike in apart]
         most = _LONGER * _elements(self.sizes)
-        return [at for near, small in least for at in ([near] if _elements(near) <= most else []) + [small]]
+        return [at for near, *small in least for at in ([near] if _elements(near) <= most else []) + small]
+
+    def _labels_of(self, numbers: Any) -> list[str]:
+        return [label for label in self.sizes if numbers.labels is None or label in numbers.labels]
 
     def same_way(self) -> list[dict[str, int]]:
         """Sizes at which all `if`s go the way that they go in the example, each label larger and much larger: those that take
@@ -364,9 +367,11 @@ class Trials:
         for sizes, decisions in zip(options, self.reruns.computed(decided, options)):
             ways.setdefault((decisions, 0 in sizes.values()), []).append(sizes)  # an exception is like no other one
         chosen, most = [], _LONGER * _elements(self.sizes)
+        labels = self._labels_of(decided)
         for alike in ways.values():
             alike.sort(key=_elements)
-            chosen += [alike[0], *[sizes for sizes in alike[1:] if _elements(sizes) <= most][-1:]]
+            larger = [sizes for sizes in alike[1:] if _elements(sizes) <= most][-1:]
+            chosen += [alike[0], *(larger or _behind(alike, labels))]
         return chosen
 
     def gives_results(self, sizes: Sizes, values: Other | None = None) -> bool:
@@ -399,6 +404,11 @@ class Trials:
 def _are_apart(sizes: Sizes, labels: Sequence[str]) -> bool:
     """Whether no two of these sizes are equal: where `if h < w` goes the other way with h = w, both ways often give the same."""
     return len({sizes[label] for label in labels}) == len(labels)
+
+
+def _behind(alike: Sequence[dict[str, int]], labels: Sequence[str]) -> list[dict[str, int]]:
+    """The next of sizes that go one way which isn't where it begins: what pads up to 30 pads by nothing at 30."""
+    return next(([at] for at in alike if all(at[label] != alike[0][label] for label in labels)), [])
 
 
 def _elements(sizes: Sizes) -> int:

@@ -25,14 +25,13 @@ import torch
 
 from ..graph import INNER
 from ..shared import shared
-from .traced_sizes import LOGARITHMS, exact, is_bool, is_number, is_size, keeping
+from .traced_sizes import LOGARITHMS, as_size, exact, follows_from_sizes, is_bool, is_number, is_size, keeping
 
 Function = Callable[..., Any]
 
 # Before 3.11, the instruction that loads a name doesn't say whether it is called.
 _SAYS_CALLS = sys.version_info >= (3, 11)
 _PREFIX = "_onnxport_"
-_POWERS = (-40, 62)  # of a base, of which logarithms are whole numbers
 
 
 class _Thread(threading.local):
@@ -45,7 +44,7 @@ _thread = _Thread()
 def _is_traced(number: Any) -> bool:
     if not _thread.live or number.__class__ is not torch.Tensor or number.dim() or not torch._C._get_tracing_state():
         return False
-    return is_number(number) or is_bool(number)
+    return is_number(number) or is_bool(number) or follows_from_sizes(number)
 
 
 def _live(plain: Function, of_numbers: Function) -> Function:
@@ -59,10 +58,10 @@ def _live(plain: Function, of_numbers: Function) -> Function:
     return live
 
 
-def _int(number: torch.Tensor, *base: Any) -> Any:
+def _int(number: torch.Tensor) -> Any:
     if is_size(number):
         return number
-    return torch.trunc(exact(number)).to(torch.int64) if number.is_floating_point() else number.to(torch.int64)
+    return as_size((torch.trunc(exact(number)) if number.is_floating_point() else number.clone()).to(torch.int64))
 
 
 def _as_default(number: torch.Tensor) -> torch.Tensor:
@@ -79,18 +78,19 @@ def _float(number: torch.Tensor) -> Any:
 
 def _log_of(base: int) -> Function:
     """A logarithm that is whole for powers of its base, which a quotient of logarithms misses by a bit."""
-    powers = [float(base) ** i for i in range(*_POWERS)]
 
     def log(number: torch.Tensor) -> torch.Tensor:
-        below = (number >= torch.tensor(powers, dtype=number.dtype)).sum()
-        whole = (below + (_POWERS[0] - 1)).to(number.dtype)
+        nearest = torch.round(torch.log(number) / math.log(base))
+        whole = nearest - (torch.pow(float(base), nearest) > number).to(number.dtype)
         return whole + torch.log(number / torch.pow(float(base), whole)) / math.log(base)
 
-    return keeping(lambda number: _as_default(log(number.to(torch.float64))), log)
+    return keeping(
+        lambda number: _as_default(log(number.to(torch.float64))), lambda number: log(number.to(torch.float64))
+    )
 
 
 def _isqrt(number: torch.Tensor) -> torch.Tensor:
-    return torch.floor(torch.sqrt(number.to(torch.float64))).to(torch.int64)
+    return as_size(torch.floor(torch.sqrt(number.to(torch.float64))).to(torch.int64))  # type: ignore[no-any-return]
 
 
 _MATH: Mapping[Any, Function] = {
@@ -98,7 +98,7 @@ _MATH: Mapping[Any, Function] = {
     math.log2: _live(math.log2, _log_of(2)),
     math.log10: _live(math.log10, _log_of(10)),
     math.isqrt: _live(math.isqrt, _isqrt),
-    math.gcd: _live(math.gcd, lambda *numbers: functools.reduce(torch.gcd, map(torch.as_tensor, numbers))),
+    math.gcd: _live(math.gcd, lambda *numbers: as_size(functools.reduce(torch.gcd, map(torch.as_tensor, numbers)))),
 }
 _ALL: Mapping[Any, Function] = {**_MATH, **LOGARITHMS, int: _live(int, _int), float: _live(float, _float)}
 

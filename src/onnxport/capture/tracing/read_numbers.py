@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from ..graph import inputs_of
-from .traced_sizes import exact, is_of_sizes
+from .traced_sizes import exact, is_number, is_of_sizes
 
 Function = Callable[..., Any]
 
@@ -46,7 +46,7 @@ def interpolate(input: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
     """Scales that follow from sizes (`scale_factor=64 / h`), of which the tracer reads numbers: in the graph the operator is given
     floats that are computed."""
     given = {**dict(zip(("size", "scale_factor", "mode"), args)), **kwargs}
-    scales = scales_of(given.get("scale_factor"))
+    scales = numbers_of(given.get("scale_factor"))
     if not any(isinstance(scale, torch.Tensor) for scale in scales):
         return F.interpolate(input, *args, **kwargs)
     if given.get("recompute_scale_factor") or given.get("mode") == "area":
@@ -61,8 +61,27 @@ def interpolate(input: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
     return result
 
 
-def scales_of(given: Any) -> list[Any]:
-    """The scales among the arguments of an interpolation."""
+def _convolution(function: Function) -> Function:
+    """Of sizes in the padding the tracer reads numbers; what is padded before isn't by the operator."""
+
+    def convolve(input: torch.Tensor, weight: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+        given = {**dict(zip(("bias", "stride", "padding", "dilation", "groups"), args)), **kwargs}
+        count, padding = weight.dim() - 2, numbers_of(given.get("padding"))
+        if not any(map(_is_traced, padding)):
+            return function(input, weight, *args, **kwargs)  # type: ignore[no-any-return]
+        padding = padding * count if len(padding) == 1 else padding
+        pads = [pad for pad in reversed(padding) for _ in range(2)]
+        return function(F.pad(input, pads), weight, **{**given, "padding": 0})  # type: ignore[no-any-return]
+
+    return convolve
+
+
+def _is_traced(number: Any) -> bool:
+    return number.__class__ is torch.Tensor and bool(torch._C._get_tracing_state()) and is_number(number)
+
+
+def numbers_of(given: Any) -> list[Any]:
+    """The numbers of an argument that may be a list or a single one."""
     return list(given) if isinstance(given, (list, tuple)) else [given]
 
 
@@ -87,10 +106,16 @@ def _give_floats(result: torch.Tensor, floats: Sequence[Any]) -> None:
     node.replaceInput(position, made.output())
 
 
+# Arguments of which numbers of sizes aren't read, and where they stand.
+RECORDED: Mapping[Function, tuple[int, str]] = {
+    F.interpolate: (2, "scale_factor"),
+    **dict.fromkeys((F.conv1d, F.conv2d, F.conv3d), (4, "padding")),
+}
 INSTEAD: Mapping[Function, Function] = {
     **{f: _dropout(f, trains=True) for f in (F.dropout, F.dropout1d, F.dropout2d, F.dropout3d)},
     **{f: _dropout(f, trains=False) for f in (F.alpha_dropout, F.feature_alpha_dropout)},
     **{f: _logit(f) for f in (torch.logit, torch.Tensor.logit, torch.special.logit)},
     F.scaled_dot_product_attention: _attention,
     F.interpolate: interpolate,
+    **{f: _convolution(f) for f in (F.conv1d, F.conv2d, F.conv3d)},
 }

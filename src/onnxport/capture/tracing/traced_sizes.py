@@ -30,13 +30,39 @@ def is_size(tensor: torch.Tensor) -> bool:
     """Whether a traced tensor was made from sizes and constants alone."""
     if tensor.dim() or tensor.dtype != torch.int64 or not torch._C._get_tracing_state():
         return False
-    return _is_of_sizes_alone(torch._C._get_value_trace(tensor))  # type: ignore[attr-defined]
+    return hasattr(tensor, _WHOLE) or _is_of_sizes_alone(torch._C._get_value_trace(tensor))  # type: ignore[attr-defined]
 
 
 def is_made_of_sizes(tensor: torch.Tensor) -> bool:
     """Whether a traced tensor of one number was computed from sizes and constants alone, and is no size itself."""
     value: Any = torch._C._get_value_trace(tensor)  # type: ignore[attr-defined]
     return value.node().kind() not in ("prim::NumToTensor", "prim::Constant") and _is_of_sizes_alone(value, _FUNCTIONS)
+
+
+def follows_from_sizes(tensor: torch.Tensor) -> bool:
+    """Whether a traced tensor of one int is computed from sizes and constants alone, by whatever operators."""
+    if tensor.dtype != torch.int64:
+        return False
+    pending: list[Any] = [torch._C._get_value_trace(tensor)]  # type: ignore[attr-defined]
+    seen: set[str] = set()
+    of_sizes = False
+    while pending and len(seen) < _LOOKED_AT:
+        value = pending.pop()
+        if value.debugName() in seen:
+            continue
+        seen.add(value.debugName())
+        kind = value.node().kind()
+        if kind == "prim::Param":
+            return False
+        if kind in _TAKES_SIZES:
+            of_sizes = True
+        else:
+            pending.extend(inputs_of(value.node()))
+    return of_sizes and not pending
+
+
+_TAKES_SIZES = ("aten::size", "aten::numel")
+_LOOKED_AT = 200
 
 
 def refuse_constructors(graph: Any) -> None:
@@ -111,6 +137,7 @@ _DIVISORS: dict[Function, int] = {
 }  # fmt: skip
 _MADE_OF = "_onnxport_made_of"
 _EXACT = "_onnxport_exact"
+_WHOLE = "_onnxport_whole"
 
 
 def arithmetic_watched() -> dict[Function, Function]:
@@ -151,9 +178,18 @@ def keeping(function: Function, exactly: Function) -> Function:
         if result.__class__ is torch.Tensor and not result.dim() and result.is_floating_point() and not kwargs:
             if torch._C._get_tracing_state() and all(map(is_of_sizes, args)):
                 setattr(result, _MADE_OF, (exactly, args))
+        elif any(hasattr(x, _WHOLE) for x in args) and not kwargs and all(map(is_of_sizes, args)):
+            return as_size(result)
         return result
 
     return arithmetic
+
+
+def as_size(tensor: Any) -> Any:
+    """A traced tensor that is known to be an int of sizes, whatever it was computed by."""
+    if tensor.__class__ is torch.Tensor and tensor.dtype == torch.int64 and not tensor.dim():
+        setattr(tensor, _WHOLE, True)
+    return tensor
 
 
 def _is_whole(operand: Any) -> bool:
@@ -213,7 +249,8 @@ def _whole(compute: Callable[[torch.Tensor], torch.Tensor], otherwise: Callable[
     def method(self: torch.Tensor, *digits: int) -> Any:
         if digits or not torch._C._get_tracing_state() or self.dim():
             return otherwise(float(self), *digits)
-        return compute(exact(self)).to(torch.int64)
+        whole = compute(exact(self)).to(torch.int64)
+        return as_size(whole) if hasattr(self, _MADE_OF) else whole
 
     return method
 
@@ -351,7 +388,9 @@ def _extremum(plain: Callable[..., Any], of_two: Callable[..., torch.Tensor]) ->
         if torch.Tensor in kinds and kinds <= {torch.Tensor, int, float} and len(values) > 1 and not kwargs:
             if torch._C._get_tracing_state() and all(map(is_of_sizes, values)):
                 whole = all(v.__class__ is int or (v.__class__ is torch.Tensor and is_size(v)) for v in values)
-                return functools.reduce(*((of_two, map(torch.as_tensor, values)) if whole else (of_floats, values)))
+                if whole:
+                    return as_size(functools.reduce(of_two, map(torch.as_tensor, values)))
+                return functools.reduce(of_floats, values)
         return plain(*args, **kwargs)
 
     return extremum

@@ -22,7 +22,7 @@ import torch.nn.functional as F
 from ...program import Program, Value
 from ..shared import shared
 from ..tracing.modes import TracingMode, has_tensors, instead, is_basic, stacks
-from ..tracing.read_numbers import scales_of
+from ..tracing.read_numbers import RECORDED, numbers_of
 from ..tracing.traced_sizes import is_number
 from .pitfalls import place_unless_told, what_is_taken
 from .taken import TAKES_NUMBERS, Taken
@@ -240,9 +240,11 @@ class Kept:
         def watch(*args: Any, **kwargs: Any) -> Any:
             rest = [*args[tensors:], *(v for k, v in kwargs.items() if k not in _TENSORS)]
             rest += [x for given in rest if isinstance(given, lists) for x in given]
-            if function is F.interpolate:  # scales that don't follow from sizes are read
-                scales = scales_of(args[2] if len(args) > 2 else kwargs.get("scale_factor"))
-                rest = [x for x in [*rest, *scales] if not (isinstance(x, torch.Tensor) and is_number(x))]
+            if function in RECORDED:
+                position, name = RECORDED[function]
+                numbers = numbers_of(args[position] if len(args) > position else kwargs.get(name))
+                recorded = {id(x) for x in numbers if isinstance(x, torch.Tensor) and is_number(x)}
+                rest = [x for x in [*rest, *numbers] if id(x) not in recorded]
             for read in (x for x in rest if isinstance(x, torch.Tensor)):
                 if read.dim() or not torch._C._get_tracing_state():
                     self.doubtful = True
