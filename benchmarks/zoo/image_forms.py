@@ -56,6 +56,10 @@ def tiled(names: set[str], n: int, length: int, count: int, size: int) -> dict[s
         "image_sizes": torch.full((n, 2), size),
         "pixel_attention_mask": torch.ones(n, 1, size, size, dtype=torch.bool),
         "image_attention_mask": torch.ones(n, count + length, 1, dtype=torch.long),
+        "qformer_input_ids": tokens(n, 5),
+        "state": normal(n, 32),
+        "noise": normal(n, 50, 32),
+        "timestep": normal(n).sigmoid(),
     }
     return {**text(n, length, count), "pixel_values": image(n, size, size)[:, None], **among(names, more)}
 
@@ -79,6 +83,7 @@ def patches(depth: int, places: bool = True) -> Form:
         more = {
             **({"position_ids": torch.arange(count + length).expand(3, 1, -1).clone()} if places else {}),
             "mm_token_type_ids": (ids == IMAGE_TOKEN).long(),
+            "image_merge_sizes": torch.tensor([2]),
         }
         pixels = {"pixel_values": normal(16, 3 * depth * 64), "image_grid_thw": torch.tensor([[1, 4, 4]])}
         return {**arguments, **pixels, **among(names, more)}
@@ -86,10 +91,14 @@ def patches(depth: int, places: bool = True) -> Form:
     return form
 
 
-def squares(names: set[str], n: int, length: int, count: int, size: int) -> dict[str, Any]:
+def squares(places: bool = True) -> Form:
     """Patches as small images."""
-    given = patches(1)(names, n, length, count, size)
-    return {**given, "pixel_values": given["pixel_values"].reshape(16, 3, 8, 8)} if given else {}
+
+    def form(names: set[str], n: int, length: int, count: int, size: int) -> dict[str, Any]:
+        given = patches(1, places)(names, n, length, count, size)
+        return {**given, "pixel_values": given["pixel_values"].reshape(16, 3, 8, 8)} if given else {}
+
+    return form
 
 
 def padded_patches(names: set[str], n: int, length: int, count: int, size: int) -> dict[str, Any]:
@@ -103,6 +112,40 @@ def padded_patches(names: set[str], n: int, length: int, count: int, size: int) 
         "spatial_shapes": torch.full((n, 2), side),
         "pixel_attention_mask": torch.ones(n, side * side, dtype=torch.long),
     }
+
+
+def chosen_tiles(names: set[str], n: int, length: int, count: int, size: int) -> dict[str, Any]:
+    """Tiles with a mask of those that there are."""
+    if not {"pixel_attention_mask", "pixel_values"} <= names:
+        return {}
+    return {**tiled(names, n, length, count, size), "pixel_attention_mask": torch.ones(n, 1, dtype=torch.bool)}
+
+
+def of_height_and_width(names: set[str], n: int, length: int, count: int, size: int) -> dict[str, Any]:
+    """Patches of images, with rows and columns of each."""
+    if "image_grid_hw" not in names or size != 32:
+        return {}
+    return {**text(1, length, count), "pixel_values": normal(16, 768), "image_grid_hw": torch.tensor([[4, 4]])}
+
+
+def strips(names: set[str], n: int, length: int, count: int, size: int) -> dict[str, Any]:
+    """Patches in a row, as one wide image."""
+    if "target_sizes" not in names or size != 32:
+        return {}
+    sizes = torch.tensor([[4, 8]], dtype=torch.int32)
+    given = text(1, length, count)
+    if "mm_token_type_ids" in names:
+        given["mm_token_type_ids"] = (given["input_ids"] == IMAGE_TOKEN).long()
+        given["position_ids"] = torch.arange(count + length).expand(3, 1, -1).clone()
+    return {**given, "pixel_values": image(1, 8, 256), "target_sizes": sizes}
+
+
+def last_channels(names: set[str], n: int, length: int, count: int, size: int) -> dict[str, Any]:
+    """Squares of patches with their channels at the end, of a grid; or frames of whole images."""
+    if "image_grid_thw" in names:
+        given = patches(1, places=False)(names, n, length, count, size)
+        return {**given, "pixel_values": normal(4, 16, 16, 3)} if given else {}
+    return {**text(n, length, count), "pixel_values": normal(n, 2, size, size, 3)}
 
 
 def aspects(names: set[str], n: int, length: int, count: int, size: int) -> dict[str, Any]:
@@ -169,5 +212,10 @@ FORMS: list[Form] = [
     without_text,
     placed_patches,
     rows_of_patches,
-    squares,
+    squares(),
+    squares(places=False),
+    chosen_tiles,
+    of_height_and_width,
+    strips,
+    last_channels,
 ]

@@ -59,7 +59,8 @@ def _mixed(config: Any, changes: dict[str, Any]) -> None:
         elif name in ENCODERS and name not in changes and isinstance(value, (int, list, tuple)):
             setattr(config, name, ENCODERS[name])
         elif name == "rope_parameters" and isinstance(value, dict) and "rope_theta" in value:
-            value["mrope_section"] = [1, 1, 2]  # others than models of images don't look at it
+            half = int(8 * value.get("partial_rotary_factor", 1)) // 2
+            value["mrope_section"] = [1, 1, half - 2]  # others than models of images don't look at it
 
 
 def shrink_vision(config: Any, changes: dict[str, Any] | None = None) -> Any:
