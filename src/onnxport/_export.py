@@ -163,6 +163,7 @@ def convert(
     ):
         passes.optimize(lowered.model)
     passes.keep_from_crashing(lowered.model.graph)
+    passes.keep_from_rounding(lowered.model.graph)
     try:
         checked = write.check_model(lowered.model)
     except Exception as error:  # onnx.checker raises types of its own, and some of protobuf's

@@ -222,7 +222,7 @@ def _observed(
 # -- packed weights -------------------------------------------------------------------------------
 
 
-def _weight(g: Builder, tensor: torch.Tensor) -> QTensor:
+def quantized_weight(g: Builder, tensor: torch.Tensor) -> QTensor:
     """A quantized weight as constants."""
     stored = g.known(tensor.int_repr().numpy(), STORED[tensor.dtype], from_weight=True)
     if tensor.qscheme() in (torch.per_channel_affine, torch.per_channel_symmetric):
@@ -266,7 +266,7 @@ def _conv(g: Builder, x: QTensor, packed: Any, scale: float, zero_point: int, ki
         list(getattr(ops, f"{name}_{what}")(packed))[-rank:] if what else [0] * rank
         for what in ("stride", "padding", "dilation", "output_padding" if transposed else "")
     )
-    w = _weight(g, weight)
+    w = quantized_weight(g, weight)
     convolve = find("aten::convolution")
     assert convolve is not None
     y = convolve(
@@ -313,7 +313,7 @@ def quantized_linear(
 ) -> QTensor:
     """linear(Tensor X, LinearPackedParamsBase W_prepack, float Y_scale_i, int Y_zero_point_i) -> Tensor Y"""
     weight, bias = torch.ops.quantized.linear_unpack(W_prepack)
-    w = _weight(g, weight)
+    w = quantized_weight(g, weight)
     return _requantized(g, _linear(g, dequantize(g, X), w, _bias(g, bias, X, w)), scale, zero_point, X.dtype, relu)
 
 
@@ -328,7 +328,7 @@ def linear_dynamic(g: Builder, X: Tensor, W_prepack: Any, reduce_range: bool = F
     """linear_dynamic(Tensor X, LinearPackedParamsBase W_prepack, bool reduce_range=False) -> Tensor Y"""
     weight, bias = torch.ops.quantized.linear_unpack(W_prepack)
     known = None if bias is None else g.known(bias.detach().numpy(), torch.float32, from_weight=True)
-    return _linear(g, _in_range(g, X, 127.0 if reduce_range else 255.0), _weight(g, weight), known)
+    return _linear(g, in_range(g, X, 127.0 if reduce_range else 255.0), quantized_weight(g, weight), known)
 
 
 @lowering("quantized::linear_relu_dynamic")
@@ -337,7 +337,7 @@ def linear_relu_dynamic(g: Builder, X: Tensor, W_prepack: Any, reduce_range: boo
     return g.relu(linear_dynamic(g, X, W_prepack, reduce_range))
 
 
-def _in_range(g: Builder, x: Tensor, levels: float) -> Tensor:
+def in_range(g: Builder, x: Tensor, levels: float) -> Tensor:
     """x rounded to that many steps between its own extremes, zero among them."""
     low = g.extremum("Min", g.reduce("ReduceMin", x), 0.0)
     high = g.extremum("Max", g.reduce("ReduceMax", x), 0.0)

@@ -71,11 +71,11 @@ def pack_padded_sequence(g: Builder, input: Tensor, lengths: Tensor, batch_first
     """_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first) -> (Tensor, Tensor)"""
     padded = g.swap(input, 0, 1) if batch_first else input
     longest = g.int_of(g.gather(lengths, 0, 0), "longest")  # lengths are sorted, or PyTorch refuses them
-    counts = g.reduce("ReduceSum", g.cast(_mask(g, padded, lengths), torch.int64), [1])
+    counts = g.reduce("ReduceSum", g.cast(mask_of(g, padded, lengths), torch.int64), [1])
     if known_eq(longest, padded.shape[0]) is not True:
         counts = g.slice(counts, [0], [longest], [0])
         counts.dims = (longest,)
-    return _pack(g, padded, lengths), counts
+    return pack(g, padded, lengths), counts
 
 
 @lowering("aten::_pad_packed_sequence")
@@ -84,13 +84,13 @@ def pad_packed_sequence(
 ) -> Any:
     """_pad_packed_sequence(Tensor data, Tensor batch_sizes, bool batch_first, Scalar padding_value, int total_length)
     -> (Tensor, Tensor)"""
-    packed = _packed(g, data, batch_sizes)
+    packed = packed_batch(g, data, batch_sizes)
     padded, lengths = packed.padded, packed.lengths
     length = padded.shape[0]
     if isinstance(total_length, int) and total_length <= 0:
         total_length = batch_sizes.shape[0]
     if not (packed.clean and padding_value == 0):
-        mask = g.unsqueeze(_mask(g, padded, lengths), range(2, padded.rank))
+        mask = g.unsqueeze(mask_of(g, padded, lengths), range(2, padded.rank))
         padded = g.where(mask, padded, padding_value)
     if known_eq(length, total_length) is not True:
         # No sequence is longer than `total_length`; the input may well be.
@@ -103,23 +103,23 @@ def pad_packed_sequence(
     return (g.swap(padded, 0, 1) if batch_first else padded), lengths
 
 
-def _mask(g: Builder, padded: Tensor, lengths: Tensor) -> Tensor:
+def mask_of(g: Builder, padded: Tensor, lengths: Tensor) -> Tensor:
     """Which elements of `[time, batch]` lie within their sequence."""
     steps = g.unsqueeze(g.range(0, padded.shape[0]), [1])
     return g.less(steps, g.unsqueeze(lengths, [0]))
 
 
-def _pack(g: Builder, padded: Tensor, lengths: Tensor, total: Size | None = None, clean: bool = False) -> Packed:
+def pack(g: Builder, padded: Tensor, lengths: Tensor, total: Size | None = None, clean: bool = False) -> Packed:
     length, batch, *features = padded.shape
     rows = g.reshape(padded, [length * batch, *features])
-    inside = g.reshape(_mask(g, padded, lengths), [length * batch])
+    inside = g.reshape(mask_of(g, padded, lengths), [length * batch])
     packed = g.compress(rows, inside, 0)
     if total is not None:
         packed.dims = (total, *features)
     return Packed(packed, padded, lengths, clean)
 
 
-def _packed(g: Builder, data: Tensor, batch_sizes: Tensor) -> Packed:
+def packed_batch(g: Builder, data: Tensor, batch_sizes: Tensor) -> Packed:
     """A packed tensor with its padded form, which is put together again if ops on `PackedSequence.data` lost it."""
     if isinstance(data, Packed):
         return data
@@ -140,7 +140,7 @@ def _input(g: Builder, kind: _Kind, input: Tensor, hx: Any, params: list[Tensor]
     has_biases, num_layers, dropout, train, bidirectional, batch_first = options
     x = g.swap(input, 0, 1) if batch_first else input
     layers = _layers(params, has_biases, num_layers, bidirectional, kind is _LSTM)
-    _refuse_dropout(dropout, train, num_layers)
+    refuse_dropout(dropout, train, num_layers)
     y, *states = _stack(g, kind, x, hx, layers, 2 if bidirectional else 1, None)
     return g.swap(y, 0, 1) if batch_first else y, *states
 
@@ -150,14 +150,14 @@ def _data(
 ) -> Any:
     """The forms `lstm.data` and the like, on a packed sequence."""
     has_biases, num_layers, dropout, train, bidirectional = options
-    packed = _packed(g, data, batch_sizes)
+    packed = packed_batch(g, data, batch_sizes)
     layers = _layers(params, has_biases, num_layers, bidirectional, kind is _LSTM)
-    _refuse_dropout(dropout, train, num_layers)
+    refuse_dropout(dropout, train, num_layers)
     y, *states = _stack(g, kind, packed.padded, hx, layers, 2 if bidirectional else 1, packed.lengths)
-    return _pack(g, y, packed.lengths, data.shape[0], clean=True), *states
+    return pack(g, y, packed.lengths, data.shape[0], clean=True), *states
 
 
-def _refuse_dropout(dropout: float, train: bool, num_layers: int) -> None:
+def refuse_dropout(dropout: float, train: bool, num_layers: int) -> None:
     if train and dropout and num_layers > 1:
         raise LoweringError("dropout between recurrent layers in training mode; call model.eval() or set dropout=0")
 
@@ -271,7 +271,7 @@ def _projected_direction(
     sizes = (layer.w_hr.shape[0], layer.w_hh.shape[0] // 4)
     state = [g.full([batch, n], 0, x.dtype) if given is None else given for given, n in zip(first, sizes)]
     bias = None if layer.b_ih is None or layer.b_hh is None else g.add(layer.b_ih, layer.b_hh)
-    inputs = _affine(g, x, layer.w_ih, bias)
+    inputs = affine(g, x, layer.w_ih, bias)
 
     def step(number: Tensor, h: Tensor, c: Tensor) -> list[Tensor]:
         time = g.sub(g.size(length - 1), number) if reverse else number
@@ -333,7 +333,7 @@ for _name, _kind in {"gru": _GRU, "rnn_tanh": _TANH, "rnn_relu": _RELU}.items():
 # -- cells ----------------------------------------------------------------------------------------
 
 
-def _affine(g: Builder, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+def affine(g: Builder, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """x @ weight.T + bias"""
     if bias is not None and x.rank == 2:
         return g.op("Gemm", x, weight, bias, transB=1)
@@ -352,7 +352,7 @@ def lstm_cell(
     """lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)
     -> (Tensor, Tensor)"""
     h, c = hx
-    return cell_of_lstm_gates(g, g.add(_affine(g, input, w_ih, b_ih), _affine(g, h, w_hh, b_hh)), c)
+    return cell_of_lstm_gates(g, g.add(affine(g, input, w_ih, b_ih), affine(g, h, w_hh, b_hh)), c)
 
 
 @lowering("aten::gru_cell")
@@ -360,7 +360,7 @@ def gru_cell(
     g: Builder, input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None, b_hh: Tensor | None
 ) -> Tensor:
     """gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor"""
-    return cell_of_gru_gates(g, _affine(g, input, w_ih, b_ih), _affine(g, hx, w_hh, b_hh), hx)
+    return cell_of_gru_gates(g, affine(g, input, w_ih, b_ih), affine(g, hx, w_hh, b_hh), hx)
 
 
 def cell_of_gru_gates(g: Builder, of_input: Tensor, of_hidden: Tensor, hx: Tensor) -> Tensor:
@@ -376,7 +376,7 @@ def rnn_tanh_cell(
     g: Builder, input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None, b_hh: Tensor | None
 ) -> Tensor:
     """rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor"""
-    return g.op("Tanh", g.add(_affine(g, input, w_ih, b_ih), _affine(g, hx, w_hh, b_hh)))
+    return g.op("Tanh", g.add(affine(g, input, w_ih, b_ih), affine(g, hx, w_hh, b_hh)))
 
 
 @lowering("aten::rnn_relu_cell")
@@ -384,4 +384,4 @@ def rnn_relu_cell(
     g: Builder, input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None, b_hh: Tensor | None
 ) -> Tensor:
     """rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor"""
-    return g.op("Relu", g.add(_affine(g, input, w_ih, b_ih), _affine(g, hx, w_hh, b_hh)))
+    return g.op("Relu", g.add(affine(g, input, w_ih, b_ih), affine(g, hx, w_hh, b_hh)))

@@ -13,6 +13,7 @@ from .pad import fold_pads
 from .parallel import merge_parallel
 from .rearrange import simplify_layout
 from .rms_norm import fuse_rms_norm
+from .rounding import keep_from_rounding
 from .skip_norm import add_bias_last
 from .slices import merge_slices, split_slices
 from .squares import multiply_squares
@@ -63,4 +64,4 @@ def _tell_apart(graph: ir.Graph) -> None:
         seen.add(node.name)
 
 
-__all__ = ["keep_from_crashing", "optimize"]
+__all__ = ["keep_from_crashing", "keep_from_rounding", "optimize"]
