@@ -115,9 +115,10 @@ def _composed(module: torch.fx.GraphModule) -> dict[Any, Callable[..., Any]]:
 
 def _has_calls(module: torch.fx.GraphModule) -> bool:
     """Whether a program has calls that aren't operators yet: of `torch.vmap`, of functions for single elements, of parts
-    in which `torch.autocast` chooses the types."""
+    in which `torch.autocast` chooses the types, of what weights are made of that are tensors of a class of their own."""
     return any(
-        getattr(node.target, "__module__", "") == "torch._functorch.predispatch"
+        getattr(node.target, "namespace", "") == "export"
+        or getattr(node.target, "__module__", "") == "torch._functorch.predispatch"
         or getattr(node.target, "__name__", "") in ("flex_attention", "_enter_autocast")
         or (getattr(node.target, "__name__", "") == "wrap_with_autocast" and node.args[2])  # in use, not switched off
         for part in module.modules()
