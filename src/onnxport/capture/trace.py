@@ -38,7 +38,7 @@ from .watch.asked import Asked
 from .watch.conditions import Conditions
 from .watch.default_types import default_types_kept
 from .watch.kept import Kept, vmap_noticed
-from .watch.pitfalls import Pitfalls, place_of_call
+from .watch.pitfalls import Pitfalls, place_and_numbers, place_of_call
 from .watch.shared_memory import SharedMemory, from_numpy_noticed
 from .watch.taken import Taken
 from .weights import Modules, named_modules, weights_and_state
@@ -154,7 +154,7 @@ def _recorded(call: _Call, hashes: Hashes, asked: Asked) -> _Run:
         from_numpy_noticed(),
         composed_called(),
         padded_with_zeros(),
-        noting_hashes(hashes, place_of_call),
+        noting_hashes(hashes, place_and_numbers),
         attention_recorded(),
         enclosed.make_fx_refused(),
         run.mode,

@@ -120,7 +120,9 @@ def _first(
 
     least = size
     # What a size is compared with: it may be equal to it alone.
-    thresholds = {c.threshold for c in trials.program.conversions or () if c.threshold is not None}
+    thresholds = {c.threshold for c in trials.program.conversions or () if c.threshold is not None} | decided.turns(
+        label
+    )
     doubled = [size << step for step in range(1, _DOUBLINGS + 1)]
     for n in sorted({*doubled, *(n for n in thresholds if size < n <= doubled[-1])}):
         if of(n)[label] != n:

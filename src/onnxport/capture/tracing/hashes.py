@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import torch
 
@@ -26,24 +27,28 @@ class Hashes:
     """Whether one recording hashed sizes, and where.
 
     Attributes:
-        compared: is told of two sizes that differ in the example, and of the line that hashes them.
+        compared: is told of a size and another, or a number, that differ in the example, and of the line that hashes them.
     """
 
     def __init__(self, *, by_value: bool) -> None:
         self.by_value = by_value
         self.places: dict[str, None] = {}
-        self.compared: Callable[[torch.Tensor, torch.Tensor, str], None] = lambda *_: None
+        self.compared: Callable[[torch.Tensor, Any, str], None] = lambda *_: None
         self._sizes: dict[str, dict[int, torch.Tensor]] = {}
 
     def begin(self) -> None:
         """A run begins: sizes of an earlier one mean nothing any more."""
         self._sizes.clear()
 
-    def note(self, size: torch.Tensor, number: int, place: str) -> None:
-        """A line hashes a size, which is this number in the example."""
+    def note(self, size: torch.Tensor, number: int, place: str, literals: Iterable[int]) -> None:
+        """A line, which has these numbers in it, hashes a size, which is this number in the example."""
         self.places[place] = None
         others = self._sizes.setdefault(place, {})
-        if self.by_value or number in others or len(others) == _SIZES:
+        if number in others or len(others) == _SIZES:
+            return
+        for literal in literals:
+            self.compared(size, literal, place)
+        if self.by_value:
             return  # a dict compares ints by itself
         for other in others.values():
             self.compared(size, other, place)
@@ -52,15 +57,15 @@ class Hashes:
 
 class _Thread(threading.local):
     hashes: Hashes | None = None
-    place: Callable[[], str] = staticmethod(str)
+    place: Callable[[], tuple[str, Iterable[int]]] = staticmethod(lambda: ("", ()))
 
 
 _thread = _Thread()
 
 
 @contextlib.contextmanager
-def noting_hashes(hashes: Hashes, place: Callable[[], str]) -> Iterator[None]:
-    """Note the sizes that this thread hashes; `place` tells where that is."""
+def noting_hashes(hashes: Hashes, place: Callable[[], tuple[str, Iterable[int]]]) -> Iterator[None]:
+    """Note the sizes that this thread hashes; `place` tells where that is, and which numbers are written there."""
     before = _thread.hashes, _thread.place
     _thread.hashes, _thread.place = hashes, place
     try:
@@ -81,7 +86,7 @@ def _changed_hash() -> Iterator[None]:
             return plain(self)
         with torch._C.DisableTorchFunction():
             number = int(self)
-        hashes.note(self, number, _thread.place())
+        hashes.note(self, number, *_thread.place())
         return hash(number) if hashes.by_value else plain(self)
 
     torch.Tensor.__hash__ = hash_of  # type: ignore[method-assign]

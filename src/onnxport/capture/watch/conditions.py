@@ -21,7 +21,8 @@ from .computation import TAKES_SIZES, Computation, Function, Learned, Number, Si
 from .dependence import Dependence, reads_content
 from .pitfalls import KEYS, PIECES
 from .readings import ROWS
-from .terms import COMPARISONS, Terms, is_fixed, is_known
+from .terms import COMPARISONS, Terms, is_fixed, is_known, labels_of
+from .turns import Turns
 
 # No more elements are made to read numbers from, in all the tensors that lead to them.
 _ELEMENTS = 1 << 23
@@ -189,6 +190,12 @@ class Conditions:
     def places(self) -> list[str]:
         """The lines of the numbers; none of those that only end a run."""
         return ["" if number.ends else number.place for number, _ in self._varying]
+
+    def turns(self, label: str) -> set[int]:
+        """Sizes of a label, above the example's, from which on one of the numbers is another (see `turns`)."""
+        terms, found = Terms(self._learned.size_of), Turns(label, self._learned.example)
+        pairs = [(terms.of(value), number.kind) for number, value in self._varying]
+        return {turn for term, kind in pairs if label in labels_of(term) and (turn := found.of(term, kind)) is not None}
 
     def at(self, sizes: Sizes, on_tensors: Callable[[Function], Any]) -> tuple[int | float | bool, ...]:
         """The numbers at other sizes; raises where large tensors would be made for that (`torch.full((n, n), ...)`)."""

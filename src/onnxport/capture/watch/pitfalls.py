@@ -6,9 +6,12 @@ found out by tracing again (see `liveness`).
 
 from __future__ import annotations
 
+import dis
+import functools
 import os
 import sys
 from collections.abc import Callable, Mapping
+from types import CodeType
 from typing import Any
 
 import numpy
@@ -50,6 +53,7 @@ _TAKES_ONE = (torch.Tensor.item, torch.Tensor.__int__, torch.Tensor.__float__, t
 _EXPOSES = (torch.Tensor.numpy, torch.Tensor.__array__, torch.Tensor.untyped_storage, torch.Tensor.__dlpack__)
 PIECES = "a number of pieces"
 KEYS = "a key of a dict or set"
+_NUMBERS = 8  # so many of those that are written in one line are looked at
 _TAKES_COUNTS = (torch.Tensor.__len__, torch.Tensor.__int__, torch.Tensor.__index__, torch.Tensor.item)
 _TAKE_APART = (torch.Tensor.__iter__, torch.Tensor.unbind, torch.unbind)
 # Whose lines are none of the user's.
@@ -190,6 +194,24 @@ def place_of_call() -> str:
     """The innermost line that is the user's."""
     frame = _frame_of_call()
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def place_and_numbers() -> tuple[str, frozenset[int]]:
+    """That line, and the ints that are written in it."""
+    frame = _frame_of_call()
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}", _numbers_in(frame.f_code, frame.f_lineno)
+
+
+@functools.cache
+def _numbers_in(code: CodeType, line: int) -> frozenset[int]:
+    found: list[Any] = []
+    starts, at = dict(dis.findlinestarts(code)), None
+    for instruction in dis.get_instructions(code):
+        at = starts.get(instruction.offset, at)
+        if at == line and instruction.opname == "LOAD_CONST":
+            value = instruction.argval
+            found += value if isinstance(value, tuple | frozenset) else [value]
+    return frozenset([value for value in found if value.__class__ is int and value > 1][:_NUMBERS])
 
 
 def place_unless_told() -> str:

@@ -86,8 +86,8 @@ class Taken:
         self._tensors.append(tensor)
         self._numbers.append(Number(content(tensor, kind), kind, place, what, ends))
 
-    def compare(self, a: torch.Tensor, b: torch.Tensor, place: str) -> None:
-        """Keep whether two sizes are equal."""
+    def compare(self, a: torch.Tensor, b: torch.Tensor | int, place: str) -> None:
+        """Keep whether a size is equal to another, or to a number."""
         self.take(a == b, bool, place, KEYS)
 
     def clear(self) -> None:

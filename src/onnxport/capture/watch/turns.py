@@ -1,0 +1,132 @@
+"""The sizes from which on something is otherwise, found by computing it for very many sizes at once: `n % 1000 == 0`, `n // 100 == 5`.
+
+What is compared with a number, as in `n > 512`, needs none of this: it is found by doubling the size.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
+
+import torch
+
+from ...dims import Dim, terms
+from .terms import COMPARISONS
+
+# So many sizes are looked at, and so many operators computed for that: in all, some milliseconds.
+_SIZES, _OPERATORS = 1 << 15, 200
+_MONOTONE = ("aten::lt", "aten::le", "aten::gt", "aten::ge")
+_DTYPES = {3: torch.int32, 4: torch.int64, 6: torch.float32, 7: torch.float64, 11: torch.bool}  # as traces number them
+_PYTHON: Mapping[str, Callable[..., Any]] = {
+    "add": lambda a, b, alpha=1: a + b * alpha,
+    "sub": lambda a, b, alpha=1: a - b * alpha,
+    "rsub": lambda a, b, alpha=1: b - a * alpha,
+    "mul": operator.mul,
+    "floor_divide": operator.floordiv,
+    "remainder": operator.mod,
+    "pow": operator.pow,
+    "neg": operator.neg,
+    "abs": operator.abs,
+    **{name: getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
+    **{f"__{name}__": getattr(operator, f"{name}_") for name in ("and", "or")},
+}
+_OF_TENSORS = frozenset(
+    {"ceil", "clamp", "div", "exp", "floor", "log", "logical_and", "logical_not", "logical_or", "maximum", "minimum", "round", "sqrt",
+     "trunc"}
+)  # fmt: skip
+_IDENTITIES = frozenset({"Int", "Float", "ScalarImplicit", "NumToTensor", "detach", "alias", "item"})
+
+
+class Turns:
+    """Of one label, the others being as in the example."""
+
+    def __init__(self, label: str, example: Mapping[str, int]) -> None:
+        self._first = max(example[label], 1)
+        self._sizes: Mapping[str, Any] = {**example, label: torch.arange(self._first, self._first + _SIZES)}
+        self._known: dict[Hashable, Any] = {}
+
+    def of(self, term: Hashable, kind: type | None) -> int | None:
+        """The least size above the example's at which a number is another one; None if there is none, or no telling."""
+        if len(self._known) > _OPERATORS or _is_found_by_doubling(term):
+            return None
+        try:
+            numbers = self._at(term)
+        except (TypeError, ValueError, KeyError, RuntimeError, ZeroDivisionError, OverflowError):
+            return None
+        if not isinstance(numbers, torch.Tensor) or numbers.shape != (_SIZES,):
+            return None
+        numbers = numbers.to(torch.bool) if kind is bool else numbers
+        others = (numbers != numbers[0]).nonzero()
+        return self._first + int(others[0]) if len(others) else None
+
+    def _at(self, term: Any) -> Any:
+        if term not in self._known:
+            self._known[term] = self._computed(term)
+        return self._known[term]
+
+    def _computed(self, term: Any) -> Any:
+        if isinstance(term, Dim):
+            return sum(math.prod([c, *(self._of_atom(a) ** power for a, power in m)]) for c, m in terms(term))
+        if not isinstance(term, tuple):
+            if term.__class__ is int:
+                return term
+            raise TypeError(term)
+        kind, *parts = term
+        if "::" not in kind:
+            return _constant(kind, *parts)
+        name = kind.rpartition("::")[2]
+        if kind in COMPARISONS and len(parts) == 1:  # of a difference with 0
+            return COMPARISONS[kind](self._at(parts[0]), 0)
+        if name == "to":
+            dtype = next(_DTYPES[x] for x in parts[1:] if x.__class__ is int and x in _DTYPES)
+            return torch.as_tensor(self._at(parts[0])).to(dtype)
+        operands = [self._at(part) for part in parts]
+        if name in _IDENTITIES:
+            return operands[0]
+        if name == "Bool":
+            return operands[0] != 0
+        if name in _PYTHON:
+            return _PYTHON[name](*operands)
+        if name in _OF_TENSORS:
+            return getattr(torch, name)(*_as_tensors(operands))
+        raise TypeError(kind)
+
+    def _of_atom(self, atom: Any) -> Any:
+        if atom.kind == "symbol":
+            return self._sizes[atom.name]
+        return functools.reduce(_OF_SIZES[atom.kind], map(self._at, atom.args))
+
+
+_OF_SIZES: Mapping[str, Callable[[Any, Any], Any]] = {
+    "floordiv": operator.floordiv,
+    "mod": operator.mod,
+    "min": lambda a, b: torch.minimum(*map(torch.as_tensor, (a, b))),
+    "max": lambda a, b: torch.maximum(*map(torch.as_tensor, (a, b))),
+}
+
+
+def _as_tensors(operands: list[Any]) -> list[Any]:
+    return [torch.as_tensor(x) if isinstance(x, int | float) else x for x in operands if x is not None]
+
+
+def _constant(kind: str, text: str) -> Any:
+    """A constant as terms have it: its type, and how it is written."""
+    if kind == "NoneType":
+        return None
+    if kind == "bool":
+        return text == "True"
+    return float(text)
+
+
+def _is_found_by_doubling(term: Any) -> bool:
+    """Whether it is a comparison of a multiple of sizes with a number, or such a multiple, which turns no more than once, or
+    everywhere."""
+    if isinstance(term, tuple) and len(term) == 2 and term[0] in _MONOTONE:
+        term = term[1]
+    if not isinstance(term, Dim):
+        return False
+    products = [atoms for _, atoms in terms(term) if atoms]
+    return all(len(atoms) == 1 and atoms[0][1] == 1 and atoms[0][0].kind == "symbol" for atoms in products)

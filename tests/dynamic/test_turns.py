@@ -1,0 +1,74 @@
+"""What is decided otherwise only at sizes far from the example's, by arithmetic of Python that turns there."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+import onnxport
+from onnxport.errors import OnnxExporterWarning
+
+# At these sizes of n, and 6 is the example's.
+TURNS = {
+    "remainder": (lambda x, n: x * 2 if n % 1000 == 0 else x, 1000),
+    "hundreds": (lambda x, n: x * 2 if n // 100 == 5 else x, 555),
+    "double": (lambda x, n: x * 2 if n * 2 == 1000 else x, 500),
+    "next": (lambda x, n: x * 2 if n + 1 == 1024 else x, 1023),
+    "product": (lambda x, n: x * 2 if (n // 16) * (x.shape[1] // 4) == 80 else x, 640),
+    "square": (lambda x, n: x * 2 if n**2 == 810000 else x, 900),
+    "bits": (lambda x, n: x * 2 if n & (n - 1) == 0 and n > 300 else x, 512),
+    "logarithm": (lambda x, n: x * 2 if math.log2(n) > 11 else x, 2049),
+    "bounded": (lambda x, n: x * 2 if min(n, 1000) % 999 == 1 and n > 100 else x, 1000),
+    "root": (lambda x, n: x * 2 if math.isqrt(n) == 40 else x, 1600),
+    "int_of_rate": (lambda x, n: x * 2 if int(n * 0.7) % 400 == 399 else x, 570),
+    "in_a_set": (lambda x, n: x * 2 if n in {512, 1024} else x, 512),
+    "among_sizes": (lambda x, n: x * len({n, 512}), 512),
+}
+
+
+class Model(nn.Module):
+    def __init__(self, function, layers=0):
+        super().__init__()
+        self.function = function
+        self.layers = nn.Sequential(*(nn.Sequential(nn.Linear(8, 8), nn.ReLU()) for _ in range(layers)))
+
+    def forward(self, x):
+        return self.function(self.layers(x), x.shape[0])
+
+
+def export(model):
+    return onnxport.export(
+        model, (torch.randn(6, 8),), input_names=["x"], dynamic_axes={"x": {0: "n"}}, opset_version=18
+    )
+
+
+@pytest.mark.parametrize("name", TURNS)
+def test_told(name):
+    function, n = TURNS[name]
+    model, x = Model(function), torch.randn(n, 8)
+    with pytest.warns(OnnxExporterWarning, match="test_turns.py"):
+        result = export(model)
+    assert not torch.allclose(result(x), model(x))
+
+
+def test_told_of_a_large_model():
+    with pytest.warns(OnnxExporterWarning, match="test_turns.py"):
+        export(Model(TURNS["remainder"][0], layers=200))
+
+
+RIGHT = {
+    "same_either_way": lambda x, n: x * 2 if n % 1000 == 0 else x + x,
+    "never": lambda x, n: x * 2 if n % 5 == 7 else x,
+    "in_a_set": lambda x, n: x * 2 if n in {512, 1024} else x + x,
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_not_told(name, recwarn):
+    model = Model(RIGHT[name])
+    result = export(model)
+    assert not [w for w in recwarn if issubclass(w.category, OnnxExporterWarning)]
+    for n in (1, 6, 512, 1000):
+        x = torch.randn(n, 8)
+        torch.testing.assert_close(result(x), model(x))
