@@ -100,7 +100,7 @@ SIZES = {
 
 
 @pytest.mark.parametrize("opset", [11, 17, 18, 20, LATEST])
-@pytest.mark.parametrize("method", ["nearest", "bilinear"])
+@pytest.mark.parametrize("method", ["nearest", "bilinear", "bicubic"])
 @pytest.mark.parametrize("size", SIZES)
 def test_resized_between_transposes(size, method, opset):
     def model(x, to):

@@ -14,7 +14,7 @@ Before:  y = Resize(Transpose(x), sizes)                with the attribute `axes
 After:   y = Resize(t, ScatterElements(Shape(t), axes, sizes))      with t = Transpose(x)
 
 It moves the Transpose behind the Resize where another one follows, as around images whose channels are last, and takes the
-sizes for those of all axes.
+sizes for those of all axes. Cubic it can't shrink images then: `Reshape(t, Shape(t))` keeps it from moving the Transpose.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _OPAQUE = ("Conv", "ConvTranspose", "MatMul", "Gemm", "Loop", "If", "Scan")
 def keep_from_crashing(graph: ir.Graph) -> None:
     """Rewrite in place, in bodies as well."""
     _products(graph)
-    if any(map(_resizes_some_axes, graph.all_nodes())):
+    if any(_resizes_some_axes(node) or _is_cubic(node) for node in graph.all_nodes()):
         _resizes(graph)
 
 
@@ -52,33 +52,40 @@ def _resizes_some_axes(node: ir.Node) -> bool:
     return _is(node, "Resize") and "axes" in node.attributes and len(node.inputs) == 4
 
 
+def _is_cubic(node: ir.Node) -> bool:
+    return _is(node, "Resize") and node.attributes.get_string("mode") == "cubic"
+
+
 def _resizes(graph: ir.Graph) -> None:
     behind: set[ir.Value | None] = set()  # a Transpose
     for node in list(graph.all_nodes()):
         if _is(node, "Transpose") or (node.op_type not in _OPAQUE and not behind.isdisjoint(node.inputs)):
             behind.update(node.outputs)
-        if _resizes_some_axes(node) and node.inputs[0] in behind:
-            _resize_all_axes(graph, node)
+        if (_resizes_some_axes(node) or _is_cubic(node)) and node.inputs[0] in behind:
+            _keep_behind(graph, node)
 
 
-def _resize_all_axes(graph: ir.Graph, resize: ir.Node) -> None:
-    x, some = resize.inputs[0], resize.inputs[3]
-    assert x is not None and some is not None and x.shape is not None
-    axes = constant(graph, "constant", np.array(resize.attributes.pop("axes").as_ints()))
-    old = _put_before(resize, "Shape", [x], x.shape.rank())
-    resize.replace_input_with(3, _put_before(resize, "ScatterElements", [old, axes, some], x.shape.rank()))
+def _keep_behind(graph: ir.Graph, resize: ir.Node) -> None:
+    x = resize.inputs[0]
+    assert x is not None and x.shape is not None and x.type is not None
+    of_sizes = ir.TensorType(ir.DataType.INT64), ir.Shape([x.shape.rank()])
+    now = _put_before(resize, "Shape", [x], *of_sizes)
+    some = resize.inputs[3] if _resizes_some_axes(resize) else None
+    if some is not None:
+        axes = constant(graph, "constant", np.array(resize.attributes.pop("axes").as_ints()))
+        resize.replace_input_with(3, _put_before(resize, "ScatterElements", [now, axes, some], *of_sizes))
+    if _is_cubic(resize):
+        resize.replace_input_with(0, _put_before(resize, "Reshape", [x, now], x.type, x.shape))
 
 
-def _put_before(node: ir.Node, op_type: str, inputs: list[ir.Value], count: int) -> ir.Value:
-    """The result, so many sizes, of a node in front of another."""
+def _put_before(
+    node: ir.Node, op_type: str, inputs: list[ir.Value], kind: ir.TypeProtocol, shape: ir.Shape
+) -> ir.Value:
+    """The result of a node that is put in front of another."""
     assert isinstance(node.graph, ir.Graph)
     made = ir.Node("", op_type, inputs, num_outputs=1, name=f"{node.name}/{op_type}")
     result = made.outputs[0]
-    result.name, result.type, result.shape = (
-        f"{made.name}_output_0",
-        ir.TensorType(ir.DataType.INT64),
-        ir.Shape([count]),
-    )
+    result.name, result.type, result.shape = f"{made.name}_output_0", kind, shape
     node.graph.insert_before(node, made)
     return result
 
