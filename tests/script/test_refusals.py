@@ -164,3 +164,16 @@ class Overwriting(torch.nn.Module):
 def test_only_state_that_runs_share_is_warned_of():
     with pytest.warns(OnnxExporterWarning, match="the model writes to total; "):
         onnxport.export(torch.jit.script(Overwriting()), (torch.ones(3),), None)
+
+
+def returns_two_types(x):
+    if x.sum() > 0:
+        y = x.to(torch.int64)
+    else:
+        y = x
+    return y
+
+
+def test_results_that_nothing_uses_have_a_place():
+    with pytest.raises(LoweringError, match=r"^a result: prim::If at .*test_refusals.py:\d+(.|\n)*on one path"):
+        onnxport.export(torch.jit.script(returns_two_types), (torch.ones(3),), None)

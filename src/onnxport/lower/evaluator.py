@@ -78,10 +78,20 @@ class Evaluator:
             self.env[value] = self.hold(given, declared)
         self.state = Cell({path: self.attribute(x) for path, x in self.program.state.items()})
         returned = self.run(self.program.block)
-        results = [self.resolved(x) for x in returned]
+        results = [self._result(value, x) for value, x in zip(self.program.block.returns, returned)]
         self.raise_missing()
         self._warn_of_writes(returned)
         return results
+
+    def _result(self, operand: Operand, held: Any) -> Any:
+        """What the program returns; an error names what made it, since nothing uses it before."""
+        try:
+            return self.resolved(held)
+        except LoweringError as error:
+            made = [node for node in self.program.block.nodes if any(x is operand for x in node.outputs)]
+            if error.place is not None or isinstance(error, OpsetError) or not made:
+                raise
+            raise LoweringError(error.reason, place=f"a result: {made[-1].op} at {made[-1].location}") from error
 
     def run(self, block: Block) -> list[Any]:
         """Evaluate the nodes of a block; its returns, unread (references stay references)."""
