@@ -103,3 +103,16 @@ UNUSED = {
 def test_what_nobody_uses(name):
     """What differs at other sizes, but isn't returned, is no reason to warn."""
     assert not warnings_of(UNUSED[name])[2]
+
+
+@pytest.mark.parametrize("example", [4, 8, 20])
+def test_what_differs_neither_where_a_way_begins_nor_where_it_ends(example):
+    """All but the last three rows, where there are more: `x[-1:]` are not all of two rows, as `x[0:]` are of three, and `x[-2:]`
+    of one."""
+
+    def last(x):
+        n = x.shape[0]
+        return x[n - 3 if n > 3 else 0 :]
+
+    with pytest.warns(OnnxExporterWarning, match="may be wrong at sizes like n=2"):
+        onnxport.export(last, (torch.randn(example),), input_names=["x"], dynamic_axes={"x": {0: "n"}})

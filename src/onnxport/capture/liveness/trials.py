@@ -358,8 +358,8 @@ class Trials:
         return next((dict(zip(self.sizes, key)) for key, agreed in self._agreed.items() if not agreed), None)
 
     def _of_each_way(self, options: list[dict[str, int]]) -> list[dict[str, int]]:
-        """The smallest and the largest of the sizes at which all `if`s go the same way, but none that takes much longer than the
-        example; all, where there is no telling."""
+        """The smallest, one in the middle and the largest of the sizes at which all `if`s go the same way, but none that takes much
+        longer than the example; all, where there is no telling."""
         decided = self.program.conditions.decided
         if not self.program.keeps_sizes or len(options) <= _TIMES or not decided.numbers:
             return options
@@ -370,8 +370,12 @@ class Trials:
         labels = self._labels_of(decided)
         for alike in ways.values():
             alike.sort(key=_elements)
-            larger = [sizes for sizes in alike[1:] if _elements(sizes) <= most][-1:]
-            chosen += [alike[0], *(larger or _behind(alike, labels))]
+            deciding = {
+                tuple(sizes[label] for label in labels): sizes for sizes in reversed(alike)
+            }  # the smallest of each
+            alike = sorted(deciding.values(), key=_elements)
+            larger = [sizes for sizes in alike[1:] if _elements(sizes) <= most]
+            chosen += [alike[0], *larger[(len(larger) - 1) // 2 : -1][:1], *(larger[-1:] or _behind(alike, labels))]
         return chosen
 
     def gives_results(self, sizes: Sizes, values: Other | None = None) -> bool:
