@@ -251,12 +251,15 @@ def _where(condition: Array, a: Array, b: Array, opset: int) -> Array | None:
 
 
 @_rule("Cast", symbolic=True)
-def _cast(x: Array, opset: int, to: int) -> Array | None:
+def _cast(x: Array, opset: int, to: int, saturate: int = 1) -> Array | None:
     dtype = from_onnx(to)
     if x.dtype == object:
         return x if is_integer(dtype) else None
     if np.issubdtype(x.dtype, np.floating) and is_integer(dtype) and not np.isfinite(x).all():
         return None  # undefined: leave it to the runtime
+    if saturate and dtype.is_floating_point and dtype.itemsize == 1:  # of float8, which numpy doesn't do
+        limits = torch.finfo(dtype)
+        x = np.clip(x, limits.min, limits.max)
     return x.astype(to_numpy(dtype))
 
 

@@ -164,7 +164,10 @@ class ElementwiseWords(Words):
                 return self.cast(self.size(whole), dtype)
         if self.opset < 13 and torch.bfloat16 in (x.dtype, dtype) and not x.is_known:
             self.require(13, "a conversion from or to bfloat16")
-        result = self.op("Cast", x, to=dtype)
+        if (_is_float8(x.dtype) or _is_float8(dtype)) and not x.is_known:
+            self.require(19, "a conversion from or to float8")
+        saturate = 0 if _is_float8(dtype) and not _saturates(dtype) else None
+        result = self.op("Cast", x, to=dtype, saturate=saturate)
         if dtype in _HOLD_SIZES and x.dims == () and x.data is not None and x.data.dtype == object:
             if result.value is not None:
                 self.ratios[result.value] = (x.data.item(), 1)
@@ -207,3 +210,12 @@ def _may_be_nan(x: Input) -> TypeGuard[Tensor]:
 
 def _bound(value: Any, otherwise: float) -> float:
     return otherwise if value is None else float(value)
+
+
+def _is_float8(dtype: torch.dtype) -> bool:
+    return dtype.is_floating_point and dtype.itemsize == 1
+
+
+def _saturates(dtype: torch.dtype) -> bool:
+    """Whether PyTorch makes the largest number of what is too large; in some types and versions it is infinite, or NaN."""
+    return bool(torch.tensor(1e6).to(dtype).to(torch.float32).isfinite())
