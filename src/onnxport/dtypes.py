@@ -50,12 +50,16 @@ _SCALAR_TYPES: tuple[torch.dtype, ...] = (
 _SCALAR_NUMBERS = {dtype: number for number, dtype in enumerate(_SCALAR_TYPES)}
 
 
+class UnknownTypeError(ValueError):
+    """There is no such element type in ONNX, or the exporter doesn't know it."""
+
+
 def to_onnx(dtype: torch.dtype) -> int:
     """The `TensorProto.DataType` number of a torch dtype; ValueError if ONNX has none."""
     try:
         return _TABLE[dtype][0]
     except KeyError:
-        raise ValueError(f"{dtype} has no ONNX element type") from None
+        raise UnknownTypeError(f"{dtype} has no ONNX element type") from None
 
 
 def from_onnx(number: int) -> torch.dtype:
@@ -81,7 +85,7 @@ def from_scalar_type(number: int) -> torch.dtype:
     try:
         return _SCALAR_TYPES[number]
     except IndexError:
-        raise ValueError(f"the exporter doesn't know the element type that TorchScript calls {number}") from None
+        raise UnknownTypeError(f"the exporter doesn't know the element type that TorchScript calls {number}") from None
 
 
 def to_scalar_type(dtype: torch.dtype) -> int:

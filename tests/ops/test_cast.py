@@ -1,5 +1,8 @@
+import pytest
 import torch
 from tests.harness import LATEST, b8, case, cases, check, f16, f32, f64, i64, operators, u8
+
+from onnxport.errors import LoweringError
 
 N = {0: {0: "n"}}
 
@@ -58,3 +61,8 @@ def test_casts(case, frontend, opset):
 
 def test_the_same_type_is_no_node():
     assert operators(check(case("same", lambda x: x.to(torch.float32).float() + 1, f32(3)))) == ["Add"]
+
+
+def test_types_without_a_form_are_refused():
+    with pytest.raises(LoweringError, match=r"^aten::empty\S* at .*test_cast.py:\d+(.|\n)*convert to another type"):
+        check(case("unknown", lambda x: (x, torch.empty(2, dtype=torch.uint4)), f32(3)))

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from ..dims import UnknownSizeError, known_eq
+from ..dtypes import UnknownTypeError
 from ..errors import LoweringError, OpsetError, Unsupported, UnsupportedOperatorError, warn
 from ..program import Block, Node, Operand, Program, Schema, Value
 from . import quantized, registry, views
@@ -127,6 +128,9 @@ class Evaluator:
                 f"an argument that has to be known at export depends on {error.size}, which is known only at run time"
             )
             raise LoweringError(f"{reason}; give a Python number", place=place) from error
+        except UnknownTypeError as error:
+            place = f"{node.op} at {node.location}\n  {self._arguments(node)}"
+            raise LoweringError(f"{error}; convert to another type", place=place) from error
         finally:
             self.g.origin = before
 
