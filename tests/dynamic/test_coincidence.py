@@ -4,6 +4,7 @@ import warnings
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 import onnxport
 from onnxport.errors import OnnxExporterWarning
@@ -121,3 +122,27 @@ def test_a_sum_that_the_model_needs_is_kept():
     for new, past in (1, 1), (30, 10), (30, 11), (1, 60):
         given = torch.randn(2, new), torch.randn(2, past), torch.rand(2, new + past)
         torch.testing.assert_close(torch.as_tensor(result(*given)), masked(*given))
+
+
+class Cached(torch.nn.Module):
+    """It fills up a mask that is shorter than the cache and the new tokens, and cuts one that is longer."""
+
+    def forward(self, x: torch.Tensor, past: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        length = past.shape[1] + x.shape[1]
+        if length > mask.shape[1]:
+            mask = F.pad(mask, (0, length - mask.shape[1]))
+        return torch.cat([past, x], 1) * mask[:, torch.arange(length)]
+
+
+def test_a_sum_that_the_model_computes_is_kept_where_no_other_gives_wrong_results():
+    names = ["x", "past", "mask"]
+    axes = {name: {1: label} for name, label in zip(names, ("new", "past", "total"))}
+    given = torch.randn(2, 3), torch.randn(2, 5), torch.rand(2, 8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OnnxExporterWarning)
+        result = onnxport.export(Cached(), given, input_names=names, dynamic_axes=axes)
+    for new, past, more in (1, 6, 0), (4, 4, 0), (3, 5, 2):
+        given = torch.randn(2, new), torch.randn(2, past), torch.rand(2, new + past + more)
+        torch.testing.assert_close(torch.as_tensor(result(*given)), Cached()(*given))
+    with pytest.raises(Exception, match="7 by 8|index"):  # of onnxruntime
+        result(torch.randn(2, 3), torch.randn(2, 5), torch.rand(2, 7))

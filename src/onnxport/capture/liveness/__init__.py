@@ -19,13 +19,13 @@ from typing import Any
 
 from ...program import Program
 from ...program.ir import Conversion
-from ...program.labels import sum_in
 from . import trial_sizes
 from .behind import decided_behind
 from .beyond import EFFORT, beyond, is_runnable
 from .comparison import takes_pieces
 from .dead import drop_dead
 from .report import Report, listed
+from .sums import is_sum_kept
 from .trial_sizes import Sizes
 from .trials import Reruns, Trial, Trials
 
@@ -42,7 +42,7 @@ def thaw(program: Program, sizes: Sizes, reruns: Reruns, known: Callable[[Progra
         known: gives sizes as expressions of the labels, by the names of the values of a program that they are.
     """
     program.conditions.learn(functools.partial(known, program), sizes, for_all=program.keeps_sizes)
-    program.labels.keeps_sum = _needs_sum(program, sizes, reruns)
+    program.labels.keeps_sum = is_sum_kept(program, sizes, reruns, functools.partial(known, program))
     trials = Trials(program, sizes, reruns)
     report, others, blamed = _thaw(trials)
     if not report.frozen:
@@ -65,14 +65,6 @@ def thaw(program: Program, sizes: Sizes, reruns: Reruns, known: Callable[[Progra
     if blamed is not None:
         return dataclasses.replace(report, labels=Trials(program, sizes, reruns).guilty(blamed))
     return report
-
-
-def _needs_sum(program: Program, sizes: Sizes, reruns: Reruns) -> bool:
-    """Whether a label that is the sum of two others in the example may be what the model runs at alone."""
-    total, parts = sum_in(sizes)
-    others = [{**sizes, total: sizes[total] + step} for step in (-1, 1)] if parts else []
-    unbound = dataclasses.replace(program.labels, keeps_sum=False)
-    return not all(unbound.allowed(sizes, at) == at and reruns.takes(at) for at in others)
 
 
 def _general_where(
