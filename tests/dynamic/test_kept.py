@@ -1,6 +1,5 @@
 """What is known to keep every size needs no second trace; whatever may lose one is traced again."""
 
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -312,7 +311,9 @@ def test_what_python_takes_out_of_sizes_is_computed_for_others(name):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("model", [Square.apply, lambda x: torch.cat([x, x][: x.shape[0]]) + np.sum(x.shape)])
+@pytest.mark.parametrize(
+    "model", [Square.apply, lambda x: torch.cat([x, x][: x.shape[0]]) + sum(torch.tensor(x.shape).tolist())]
+)
 def test_what_is_taken_out_of_sight_is_not_taken_for_kept(model):
     assert not trace.record(model, (_rows(3),), {}).read().keeps_sizes
 

@@ -7,12 +7,14 @@ import threading
 import warnings
 from math import isqrt, sqrt
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 import onnxport
+from onnxport.capture.liveness import reruns
 from onnxport.capture.tracing import live_numbers
 from onnxport.errors import OnnxExporterWarning
 
@@ -166,12 +168,30 @@ def of_a_logarithm(x):
     return x.flatten(2).topk(count).values * (int(n * math.log(n)) / math.sqrt(n + 1))
 
 
+def rounded_by_numpy(x):
+    padded = F.pad(x, (0, 0, 0, int(np.ceil(x.shape[2] / 32) * 32) - x.shape[2]))
+    return padded[:, :, : np.ceil(x.shape[2] / 3).astype(int)], padded * int(np.around(x.shape[3] * 0.3)) + float(
+        np.floor(x.shape[2] * 0.57)
+    )
+
+
+def bounded_by_numpy(x):
+    return x[:, :, : int(np.minimum(100, x.shape[2] * 0.3))] * int(np.clip(x.shape[3] // 2, 3, 50)) + np.maximum(
+        x.shape[2], 33
+    )
+
+
+def functions_of_numpy(x):
+    y = x * np.sqrt(x.shape[2]) / np.sqrt(np.prod(x.shape[-2:])) + np.log2(x.shape[3]) + math.prod(x.shape[1:])
+    return y[:, :, : int(np.ceil(x.shape[2] / 3).item())] + np.maximum.reduce([1, 2])
+
+
 LIVE = (
     half_of_int, without_rest, bounded, summed, product, to_divisible, in_a_generator, in_a_lambda, beside_isinstance, by_float, of_bool,
     logarithms, roots, divisor, to_fit, bounded_floats, most, windows, of_what_is_chosen, letterboxed, of_a_ratio, strided_down_and_up,
-    of_a_level, blurred, of_a_tensor, of_a_logarithm,
+    rounded_by_numpy, bounded_by_numpy, functions_of_numpy, of_a_level, blurred, of_a_tensor, of_a_logarithm,
 )  # fmt: skip
-SIZES = [(1, 30, 30), (2, 33, 47), (3, 64, 32), (2, 95, 70), (1, 128, 100), (1, 21, 20)]
+SIZES = [(1, 30, 30), (2, 33, 47), (3, 64, 32), (2, 95, 70), (1, 128, 100), (1, 21, 20), (1, 400, 30)]
 
 
 class Model(nn.Module):
@@ -262,10 +282,17 @@ def test_numbers_of_fixed_sizes_are_constants():
     assert {node.op_type for node in result.model.graph} == {"Mul"}
 
 
+def test_what_numpy_takes_of_fixed_sizes_costs_no_second_recording(monkeypatch):
+    made, record = [], reruns.record
+    monkeypatch.setattr(reruns, "record", lambda *args: made.append(args) or record(*args))
+    export(lambda x: x * np.sqrt(x.shape[1]), axes={0: "b", 2: "h"})
+    assert not made
+
+
 def test_functions_come_back_as_they_were():
-    before = half_of_int.__code__, math.sqrt, isqrt
+    before = half_of_int.__code__, math.sqrt, isqrt, np.ceil
     export(half_of_int)
-    assert before == (half_of_int.__code__, math.sqrt, isqrt)
+    assert before == (half_of_int.__code__, math.sqrt, isqrt, np.ceil)
     assert not [name for name in dir(__builtins__) if name.startswith("_onnxport")]
 
 

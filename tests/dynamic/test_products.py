@@ -33,6 +33,9 @@ LIVE = [
     program("square", lambda x: x.flatten() * int(x.shape[0]) ** 2, f("n"), n=4),
     program("square_of_two", lambda x: x * int(x.shape[1]) ** 2, f("b", "n"), b=3, n=3),
     program("multiplied", lambda x: x * reduce(operator.mul, map(int, x.shape), 1), f("b", "n"), b=2, n=6),
+    program("and_one", lambda x: x * (int(np.prod(x.shape)) + 1), f("b", "n"), b=2, n=6),
+    program("up_to_a_limit", lambda x: x * min(int(np.prod(x.shape)), 90), f("b", "n"), b=2, n=6),
+    program("at_least", lambda x: x * max(int(np.prod(x.shape)), 9), f("b", "n"), b=2, n=6),
     program("called", Called(), f("b", "n", 4), b=2, n=6, out="b, n, 3"),
 ]
 
@@ -42,11 +45,15 @@ def test_live(p, opset):
     check(p, opset)
 
 
+def product(x):
+    return operator.index(x.shape[0]) * operator.index(x.shape[1])
+
+
 TOLD = {
-    "up_to_a_limit": lambda x: x * min(int(np.prod(x.shape)), 90),
-    "and_one": lambda x: x * (int(np.prod(x.shape)) + 1),
+    "up_to_a_limit": lambda x: x * min(product(x), 90),
+    "and_one": lambda x: x * (product(x) + 1),
     "if_even": lambda x: x * (int(np.prod(x.shape)) if x.shape[1] % 2 == 0 else 1),
-    "at_least": lambda x: x * max(int(np.prod(x.shape)), 9),
+    "at_least": lambda x: x * max(product(x), 9),
 }
 
 

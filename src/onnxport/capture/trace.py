@@ -366,6 +366,7 @@ class _Run:
             self._calls_scripts
             or self.pitfalls.seen
             or self.conditions.lost
+            or self.conditions.incomplete
             or self.hashes.places
             or self.caught.places
             or self._may_catch

@@ -10,97 +10,25 @@ from __future__ import annotations
 import builtins
 import contextlib
 import dis
-import functools
 import gc
 import math
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Set
 from contextlib import ExitStack
 from types import CodeType, FunctionType
 from typing import Any
 from unittest import mock
 
-import torch
+import numpy
 
 from ..graph import INNER
 from ..shared import shared
-from .traced_sizes import LOGARITHMS, as_size, exact, follows_from_sizes, is_bool, is_number, is_size, keeping
-
-Function = Callable[..., Any]
+from .live_functions import ALL, NUMPY, thread
 
 # Before 3.11, the instruction that loads a name doesn't say whether it is called.
 _SAYS_CALLS = sys.version_info >= (3, 11)
 _PREFIX = "_onnxport_"
-
-
-class _Thread(threading.local):
-    live = False  # other threads may call the same functions
-
-
-_thread = _Thread()
-
-
-def _is_traced(number: Any) -> bool:
-    if not _thread.live or number.__class__ is not torch.Tensor or number.dim() or not torch._C._get_tracing_state():
-        return False
-    return is_number(number) or is_bool(number) or follows_from_sizes(number)
-
-
-def _live(plain: Function, of_numbers: Function) -> Function:
-    """A function of numbers, and what computes the same where traced numbers are among them."""
-
-    def live(*args: Any, **kwargs: Any) -> Any:
-        if not kwargs and any(map(_is_traced, args)):
-            return of_numbers(*args)
-        return plain(*args, **kwargs)
-
-    return live
-
-
-def _int(number: torch.Tensor) -> Any:
-    if is_size(number):
-        return number
-    return as_size((torch.trunc(exact(number)) if number.is_floating_point() else number.clone()).to(torch.int64))
-
-
-def _as_default(number: torch.Tensor) -> torch.Tensor:
-    return number.to(torch.get_default_dtype())
-
-
-# A float of the default type, as others of sizes are; where it is rounded, it is computed with 64 bits.
-_TO_FLOAT = keeping(_as_default, torch.Tensor.detach)
-
-
-def _float(number: torch.Tensor) -> Any:
-    return number if number.is_floating_point() else _TO_FLOAT(number)
-
-
-def _log_of(base: int) -> Function:
-    """A logarithm that is whole for powers of its base, which a quotient of logarithms misses by a bit."""
-
-    def log(number: torch.Tensor) -> torch.Tensor:
-        nearest = torch.round(torch.log(number) / math.log(base))
-        whole = nearest - (torch.pow(float(base), nearest) > number).to(number.dtype)
-        return whole + torch.log(number / torch.pow(float(base), whole)) / math.log(base)
-
-    return keeping(
-        lambda number: _as_default(log(number.to(torch.float64))), lambda number: log(number.to(torch.float64))
-    )
-
-
-def _isqrt(number: torch.Tensor) -> torch.Tensor:
-    return as_size(torch.floor(torch.sqrt(number.to(torch.float64))).to(torch.int64))  # type: ignore[no-any-return]
-
-
-_MATH: Mapping[Any, Function] = {
-    math.sqrt: _live(math.sqrt, keeping(torch.sqrt, torch.sqrt)),
-    math.log2: _live(math.log2, _log_of(2)),
-    math.log10: _live(math.log10, _log_of(10)),
-    math.isqrt: _live(math.isqrt, _isqrt),
-    math.gcd: _live(math.gcd, lambda *numbers: as_size(functools.reduce(torch.gcd, map(torch.as_tensor, numbers)))),
-}
-_ALL: Mapping[Any, Function] = {**_MATH, **LOGARITHMS, int: _live(int, _int), float: _live(float, _float)}
 
 
 class _Changes:
@@ -143,17 +71,17 @@ def numbers_live(functions: Iterable[FunctionType]) -> Iterator[None]:
         for function in chosen:
             _changes.begin(function)
             stack.callback(_changes.end, function)
-        stack.callback(setattr, _thread, "live", _thread.live)
-        _thread.live = True
+        stack.callback(setattr, thread, "live", thread.live)
+        thread.live = True
         yield
 
 
 @shared
 @contextlib.contextmanager
 def _functions_changed() -> Iterator[None]:
-    names = {_name_of(plain): live for plain, live in _ALL.items()}
-    of_math: dict[str, Any] = {plain.__name__: live for plain, live in _MATH.items()}
-    with mock.patch.multiple(math, **of_math):
+    names = {_name_of(plain): live for plain, live in ALL.items()}
+    of_math, of_numpy = map(_others_of, (math, numpy))
+    with mock.patch.multiple(math, **of_math), mock.patch.multiple(numpy, **of_numpy):
         for name, live in names.items():
             setattr(builtins, name, live)
         try:
@@ -161,6 +89,10 @@ def _functions_changed() -> Iterator[None]:
         finally:
             for name in names:
                 delattr(builtins, name)
+
+
+def _others_of(module: Any) -> dict[str, Any]:
+    return {name: ALL[found] for name, found in vars(module).items() if _may_be_other(found)}
 
 
 def functions_at(places: Iterable[str]) -> list[FunctionType]:
@@ -179,9 +111,6 @@ def functions_at(places: Iterable[str]) -> list[FunctionType]:
         and thing.__code__.co_filename in lines
         and _calls_at(thing.__code__, lines[thing.__code__.co_filename])
     ]
-
-
-_NAMES = frozenset(name for plain in _ALL for name in (plain.__name__, _PREFIX + plain.__name__))
 
 
 def _calls_at(code: CodeType, lines: Set[int]) -> bool:
@@ -205,7 +134,7 @@ def _calling_others(code: CodeType, function: FunctionType) -> CodeType:
             called.add(instruction.argval)
         elif isinstance(instruction.argval, str):
             not_called.add(instruction.argval)
-    others = {name: _name_of(_named(name, function)) for name in called if _named(name, function) in _ALL}
+    others = {name: _name_of(_named(name, function)) for name in called if _may_be_other(_named(name, function))}
     names = list(code.co_names)
     changed = bytearray(code.co_code)
     for name, other in others.items():
@@ -229,9 +158,15 @@ def _load(changed: bytearray, code: CodeType, name: str, index: int) -> None:
 
 def _named(name: str, function: FunctionType) -> Any:
     """What a function finds under a global name."""
-    found = function.__globals__.get(name, getattr(builtins, name, None))
-    return found if callable(found) and found.__hash__ is not None else None
+    return function.__globals__.get(name, getattr(builtins, name, None))
+
+
+def _may_be_other(found: Any) -> bool:
+    return callable(found) and type(found).__hash__ is not None and found in ALL
 
 
 def _name_of(plain: Any) -> str:
-    return _PREFIX + str(plain.__name__)
+    return f"{_PREFIX}{'numpy_' if plain in NUMPY else ''}{plain.__name__}"
+
+
+_NAMES = frozenset(name for plain in ALL for name in (plain.__name__, _name_of(plain)))

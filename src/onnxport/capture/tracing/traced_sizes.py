@@ -16,6 +16,7 @@ from types import GeneratorType
 from typing import Any, TypeAlias
 from unittest import mock
 
+import numpy
 import torch
 
 from ...errors import LoweringError
@@ -255,6 +256,15 @@ def _whole(compute: Callable[[torch.Tensor], torch.Tensor], otherwise: Callable[
     return method
 
 
+def _as_type(number: torch.Tensor, kind: str) -> Any:
+    """A number as one of a kind of types of numpy."""
+    if kind in "iu":
+        return as_size(exact(number).to(torch.int64))
+    return (
+        number if kind == "f" and hasattr(number, _MADE_OF) else number.to({"f": torch.float64, "b": torch.bool}[kind])
+    )
+
+
 # Methods of Python's numbers that tensors don't have.
 _METHODS: dict[str, Function] = {
     "__ceil__": _whole(torch.ceil, math.ceil),
@@ -264,6 +274,9 @@ _METHODS: dict[str, Function] = {
     "__divmod__": lambda self, other: (self // other, self % other),
     "is_integer": lambda self: bool(self == self.trunc()) if self.is_floating_point() else True,
     "bit_length": lambda self: int(self).bit_length(),
+    "astype": lambda self, dtype, *_, **__: _as_type(
+        self, numpy.dtype(dtype).kind
+    ),  # what numpy makes of a size has it
 }
 
 

@@ -25,7 +25,7 @@ from ..tracing.modes import TracingMode, has_tensors, instead, is_basic, stacks
 from ..tracing.read_numbers import RECORDED, numbers_of
 from ..tracing.traced_sizes import is_number
 from .pitfalls import place_unless_told, what_is_taken
-from .taken import TAKES_NUMBERS, Taken
+from .taken import ARRAYS, TAKES_NUMBERS, Taken
 
 Function = Callable[..., Any]
 
@@ -132,7 +132,7 @@ def _functions() -> frozenset[Function]:
     found = [*_READ, *(getattr(holder, name) for holder in holders for name in names if hasattr(holder, name))]
     methods = [getattr(torch.Tensor, name) for name in _METHODS if hasattr(torch.Tensor, name)]
     getters = [getattr(torch.Tensor, name).__get__ for name in _GETTERS]
-    return frozenset([*found, *methods, *getters, *_OTHERS, *TAKES_NUMBERS])
+    return frozenset([*found, *methods, *getters, *_OTHERS, *TAKES_NUMBERS, *ARRAYS])
 
 
 _KEEPING = _functions()

@@ -23,6 +23,7 @@ from ...errors import warn
 from ...program.ir import Conversion
 from ..graph import INNER, LAYERS, inputs_of
 from ..tracing.constants import version_of
+from ..tracing.live_functions import live_number, stays_live
 from ..tracing.traced_sizes import exact, is_made_of_sizes
 from ..tracing.untraced import untraced
 from .dependence import Dependence, follows_sizes, value_of
@@ -104,6 +105,8 @@ class Pitfalls:
 
     def _watch(self, function: Callable[..., Any], call: Callable[..., Any], what: str) -> Callable[..., Any]:
         def watch(*args: Any, **kwargs: Any) -> Any:
+            if function is torch.Tensor.item and stays_live(args[0]):
+                return live_number(args[0])
             if torch._C._get_tracing_state() and not sys._getframe(2).f_code.co_filename.startswith(_CHECKING):
                 tensors = [x for x in args if isinstance(x, torch.Tensor)]  # `equal` takes the values of two
                 tensor = next(filter(self._dependence.of_tensor, tensors), None)

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from ..tracing.traced_sizes import exact, is_size
+from ..tracing.traced_sizes import exact, is_number, is_size
 from .asked import is_caught
 from .computation import Number, content, cut, packed_outputs
 from .conditions import Conditions
@@ -25,7 +25,8 @@ TAKES_NUMBERS: frozenset[Function] = frozenset(
     {torch.Tensor.__bool__, torch.Tensor.__int__, torch.Tensor.__index__, torch.Tensor.__float__, torch.Tensor.item,
      torch.Tensor.__len__, torch.Tensor.__format__, torch.Tensor.__repr__}
 )  # fmt: skip
-# Functions that take numbers which aren't kept.
+# Functions that take numbers which aren't kept, but for single ones.
+ARRAYS = (torch.Tensor.__array__, torch.Tensor.__array_wrap__)  # of a function of numpy: its argument, and its result
 _TAKES_MORE = (torch.Tensor.tolist, torch.Tensor.numpy, torch.Tensor.__array__)
 # A model that takes so many is traced again instead.
 _MANY = 1000
@@ -51,7 +52,10 @@ class Taken:
 
     def _watch_more(self, function: Function) -> Function:
         def watch(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-            self.incomplete = True
+            if function in ARRAYS and torch._C._get_tracing_state() and not tensor.dim() and is_number(tensor):
+                self.take(exact(tensor), None, place_unless_told(), what_is_taken(function))
+            else:
+                self.incomplete = True
             return function(tensor, *args, **kwargs)
 
         return watch
