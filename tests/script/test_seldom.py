@@ -77,10 +77,18 @@ def inclusive_range(x: Tensor):
     return torch.range(0, 5), torch.range(1, 2.5, 0.5), torch.range(0, x.size(0)) + x.sum()
 
 
+def formatted(x: Tensor):
+    words = "%d of %s" % (len(x.shape), "axes")  # noqa: UP031
+    return x * len(words), words == "2 of axes", len("%5.2f" % 1.5)  # noqa: UP031
+
+
 FUNCTIONS = [
+    formatted,
     fabs, factorial, modf, remainder, both_of_a_quotient, nonzero, result_type, no_grad, profiled, seeded, popped, shapes,
     inclusive_range,
 ]  # fmt: skip
+
+
 CASES = [case(f.__name__, f, f32(3, 4), dynamic={0: {0: "n"}}) for f in FUNCTIONS]
 
 

@@ -15,6 +15,7 @@ import torch
 
 from ..program import Block, Location, Node, Operand, Program, Value
 from ..program.ir import Input, Weight
+from .futures import inline_calls
 from .graph import GraphReader, inputs_of, outputs_of
 from .parts import Object, Parts, has_attributes
 from .signature import Default, bind
@@ -29,9 +30,7 @@ def read(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], names: in
     module = isinstance(model, torch.jit.ScriptModule)
     callee = _forward(model) if module else model
     graph = callee.graph.copy()
-    torch._C._jit_pass_inline(graph)
-    torch._C._jit_pass_inline_fork_wait(graph)
-    torch._C._jit_pass_inline(graph)  # what was forked
+    inline_calls(graph)
     attributes = Attributes(graph, named_weights(model) if module else {})
     reader = GraphReader(leaf=attributes.leaf)
     parameters = list(graph.inputs())

@@ -16,6 +16,7 @@ from ..program.ir import Conversion, Input, Weight
 from . import bools
 from .compiled import compiling_nothing, refused
 from .containers import Contents
+from .futures import inline_calls, inline_forks
 from .graph import GraphReader, tensor_constants
 from .inputs import Arguments, flatten, flatten_outputs
 from .parts import Parts
@@ -275,7 +276,7 @@ class _Run:
                 function, (*inputs, *self.weights.values()), lambda value: "", False, False, *holder
             )
         self.graph, self.inputs = recorded[0], [shaped[id(t)] for t in inputs]
-        torch._C._jit_pass_inline_fork_wait(self.graph)
+        inline_forks(self.graph)
         refuse_constructors(self.graph)
 
     def _trace_flattened(self, cause: RuntimeError) -> None:
@@ -303,7 +304,7 @@ class _Run:
         self._note_conversions()
         self.calls.close(self.graph)
         self._calls_scripts = self.parts.module is not None or any(self.graph.findAllNodes("prim::CallFunction"))
-        torch._C._jit_pass_inline(self.graph)
+        inline_calls(self.graph)
         self.conditions = self.taken.settle(self.graph, list(self.graph.inputs())[self._of_arguments])
 
     def _note_conversions(self) -> None:

@@ -15,7 +15,7 @@ from .lists import list_special
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "aten::add.str": lambda a, b: a + b,
     "aten::format": lambda form, *values: form.format(*values),
-    "aten::percentFormat": lambda form, *values: form % values,
+    "aten::percentFormat": lambda form, *values: form % (values[0] if isinstance(values[0], tuple) else values),
     "aten::str": str,
     "aten::join": lambda glue, parts: glue.join(parts),
     "aten::len.str": len,
