@@ -72,3 +72,33 @@ def test_not_told(name, recwarn):
     for n in (1, 6, 512, 1000):
         x = torch.randn(n, 8)
         torch.testing.assert_close(result(x), model(x))
+
+
+class Patched(nn.Module):
+    """Position embeddings that are taken as they are where there are as many patches in a square."""
+
+    def __init__(self):
+        super().__init__()
+        self.patches, self.table = nn.Conv2d(3, 4, 16, 16), nn.Parameter(torch.randn(1, 4, 14, 14))
+        self.body = nn.Linear(4, 4000)
+
+    def forward(self, x):
+        y = self.patches(x)
+        h, w = y.shape[2:]
+        table = self.table
+        if h * w != 196 or h != w:
+            table = nn.functional.interpolate(table, size=(h, w), mode="bicubic", antialias=True)
+        return self.body((y + table).flatten(2).mT).mean(-1)
+
+
+@pytest.mark.parametrize("size", [32, 64])
+def test_patches_of_another_shape_are_as_many(size, recwarn):
+    result = onnxport.export(
+        Patched(),
+        (torch.randn(1, 3, size, size + 16),),
+        input_names=["x"],
+        dynamic_axes={"x": {2: "h", 3: "w"}},
+        opset_version=18,
+    )
+    assert not [w for w in recwarn if issubclass(w.category, OnnxExporterWarning)]
+    assert result.verify()

@@ -22,6 +22,7 @@ _DOUBLINGS = 17
 _LABELS, _TIMES = 8, 3
 # A run is made of models whose inputs have so many elements times the elements of the weights.
 EFFORT = 1 << 31
+_NEAR = 16  # or at sizes at which they are so many times what they are in the example
 # Operations are evaluated, in all; more of a longer trace: so many for each of its nodes take no longer than it took.
 _EVALUATED, _PER_NODE = 10_000, 10
 _SQUARE = 1 << 16  # all axes are large only where that is little: attention takes more of each
@@ -41,6 +42,11 @@ def beyond(trials: Trials, *, unchanged: bool) -> tuple[list[Frozen], dict[str, 
 def is_runnable(trials: Trials, sizes: Sizes, label: str) -> bool:
     """Whether the model may be run where a label is large."""
     return sizes[label] <= LARGEST and trials.reruns.effort(sizes) <= EFFORT
+
+
+def _is_near(trials: Trials, sizes: Sizes, label: str) -> bool:
+    """Whether a run of the model takes not much longer than that of the example, however long that takes."""
+    return sizes[label] <= LARGEST and trials.reruns.effort(sizes) <= _NEAR * trials.reruns.effort(trials.sizes)
 
 
 def _beyond(trials: Trials, decided: Any) -> tuple[list[Frozen], dict[str, int]]:
@@ -65,7 +71,7 @@ def _beyond(trials: Trials, decided: Any) -> tuple[list[Frozen], dict[str, int]]
             continue
         ways.add(decisions)
         larger = trials.allowed({**sizes, label: sizes[label] + sizes[label] // 8 + 1})
-        may_run = is_runnable(trials, larger, label)
+        may_run = is_runnable(trials, larger, label) or _is_near(trials, larger, label)
         places, of_keys = _picked(decided.places, kept), _picked(decided.compares_keys, kept)
         # Where sizes are hashed, mostly as parts of a key, only other results show that it matters.
         changed = [place for i, place in enumerate(places) if before[i] != decisions[i] and (may_run or not of_keys[i])]
@@ -120,9 +126,8 @@ def _first(
 
     least = size
     # What a size is compared with: it may be equal to it alone.
-    thresholds = {c.threshold for c in trials.program.conversions or () if c.threshold is not None} | decided.turns(
-        label
-    )
+    thresholds = {c.threshold for c in trials.program.conversions or () if c.threshold is not None}
+    thresholds |= decided.turns(label, min(LARGEST, _NEAR * size))
     doubled = [size << step for step in range(1, _DOUBLINGS + 1)]
     for n in sorted({*doubled, *(n for n in thresholds if size < n <= doubled[-1])}):
         if of(n)[label] != n:

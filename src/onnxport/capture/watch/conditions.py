@@ -191,9 +191,9 @@ class Conditions:
         """The lines of the numbers; none of those that only end a run."""
         return ["" if number.ends else number.place for number, _ in self._varying]
 
-    def turns(self, label: str) -> set[int]:
+    def turns(self, label: str, near: int) -> set[int]:
         """Sizes of a label, above the example's, from which on one of the numbers is another (see `turns`)."""
-        terms, found = Terms(self._learned.size_of), Turns(label, self._learned.example)
+        terms, found = Terms(self._learned.size_of), Turns(label, self._learned.example, near)
         pairs = [(terms.of(value), number.kind) for number, value in self._varying]
         return {turn for term, kind in pairs if label in labels_of(term) and (turn := found.of(term, kind)) is not None}
 

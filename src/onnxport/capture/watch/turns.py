@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from ...dims import Dim, terms
-from .terms import COMPARISONS
+from .terms import COMPARISONS, labels_of
 
 # So many sizes are looked at, and so many operators computed for that: in all, some milliseconds.
 _SIZES, _OPERATORS = 1 << 15, 200
@@ -41,9 +41,14 @@ _IDENTITIES = frozenset({"Int", "Float", "ScalarImplicit", "NumToTensor", "detac
 
 
 class Turns:
-    """Of one label, the others being as in the example."""
+    """Of one label, the others being as in the example.
 
-    def __init__(self, label: str, example: Mapping[str, int]) -> None:
+    What hangs on several labels and turns back again (`h * w == 196`, beside which mostly stands `h == w`) is only looked at
+    up to `near`, where the model can be run.
+    """
+
+    def __init__(self, label: str, example: Mapping[str, int], near: int) -> None:
+        self._near = near
         self._first = max(example[label], 1)
         self._sizes: Mapping[str, Any] = {**example, label: torch.arange(self._first, self._first + _SIZES)}
         self._known: dict[Hashable, Any] = {}
@@ -60,7 +65,11 @@ class Turns:
             return None
         numbers = numbers.to(torch.bool) if kind is bool else numbers
         others = (numbers != numbers[0]).nonzero()
-        return self._first + int(others[0]) if len(others) else None
+        if not len(others):
+            return None
+        turn = self._first + int(others[0])
+        turns_back = self._first + _SIZES - turn > len(others)
+        return None if turn > self._near and turns_back and len(labels_of(term)) > 1 else turn
 
     def _at(self, term: Any) -> Any:
         if term not in self._known:
