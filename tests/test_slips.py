@@ -278,3 +278,13 @@ def test_a_model_of_another_runtime_is_not_compared_here():
             result.verify()
     finally:
         onnxport.unregister_custom_op_symbolic("slips::unknown", 9)
+
+
+@torch.jit.script
+def with_a_number(x: torch.Tensor):
+    return x * 2, x.shape[0]
+
+
+def test_a_script_in_a_trace_that_gives_numbers():
+    with pytest.raises(TypeError, match="let it give tensors, or script the whole model"):
+        onnxport.export(lambda x: with_a_number(x)[0], torch.ones(2, 3))

@@ -94,6 +94,8 @@ def slip_in(args: Any, model: Any, error: Exception) -> str | None:
         return "args is a list, which stands for one argument; a tuple has an element for each argument"
     if any(isinstance(x, np.ndarray) for x in (args if isinstance(args, tuple) else (args,))):
         return "args has an array of numpy, which is a constant; torch.from_numpy makes it a tensor, which is an input"
+    if "Tracer cannot set value trace" in str(error):
+        return "a script that the model calls gives numbers or strings: let it give tensors, or script the whole model"
     weights = [*model.parameters(), *model.buffers()] if isinstance(model, torch.nn.Module) else []
     if any(map(torch.nn.parameter.is_lazy, weights)):
         return "the model has lazy modules, whose weights have no sizes yet: call it once on the example before"
