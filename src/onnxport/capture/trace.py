@@ -306,6 +306,7 @@ class _Run:
         self._calls_scripts = self.parts.module is not None or any(self.graph.findAllNodes("prim::CallFunction"))
         inline_calls(self.graph)
         self.conditions = self.taken.settle(self.graph, list(self.graph.inputs())[self._of_arguments])
+        self.conditions.codes = self.asked.codes
 
     def _note_conversions(self) -> None:
         """Keep where sizes may have become numbers, or decided something, without a function of torch being called."""

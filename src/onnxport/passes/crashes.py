@@ -32,8 +32,10 @@ _OPAQUE = ("Conv", "ConvTranspose", "MatMul", "Gemm", "Loop", "If", "Scan")
 
 def keep_from_crashing(graph: ir.Graph) -> None:
     """Rewrite in place, in bodies as well."""
-    _products(graph)
-    if any(_resizes_some_axes(node) or _is_cubic(node) for node in graph.all_nodes()):
+    kinds = {node.op_type for node in graph.all_nodes()}
+    if "Transpose" in kinds and "MatMul" in kinds:
+        _products(graph)
+    if "Resize" in kinds and any(_resizes_some_axes(node) or _is_cubic(node) for node in graph.all_nodes()):
         _resizes(graph)
 
 

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import CodeType
 from typing import Any, TypeVar
 
 import torch
@@ -75,10 +76,12 @@ class Reruns:
         with numbers_live(self.live):
             return record(self.model, self.args, self.kwargs, resize)
 
-    def trace_live(self, sizes: Sizes, places: Iterable[str]) -> Recording | Exception | None:
-        """The recording of a run in which numbers of sizes stay live where these lines take them; so they do in all that
-        follow, unless the model doesn't run so. None if there is no such line."""
-        self.live = functions_at(places)
+    def trace_live(
+        self, sizes: Sizes, places: Iterable[str], codes: Iterable[CodeType]
+    ) -> Recording | Exception | None:
+        """The recording of a run in which numbers of sizes stay live where these lines of code take them; so they do in all
+        that follow, unless the model doesn't run so. None if there is no such line."""
+        self.live = functions_at(places, codes)
         if not self.live:
             return None
         made = _tried(lambda: self._record(lambda leaves: self._at(leaves, sizes, None)), sizes)

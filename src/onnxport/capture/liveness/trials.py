@@ -7,6 +7,7 @@ import itertools
 import math
 import traceback
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from types import CodeType
 from typing import Any, Protocol
 
 import torch
@@ -62,7 +63,9 @@ class Reruns(Protocol):
 
     def hold(self, conditions: Any, sizes: Sizes) -> bool | Exception | None: ...
 
-    def trace_live(self, sizes: Sizes, places: Iterable[str]) -> Recording | Exception | None: ...
+    def trace_live(
+        self, sizes: Sizes, places: Iterable[str], codes: Iterable[CodeType]
+    ) -> Recording | Exception | None: ...
 
     def trace_plain(self) -> None: ...
 

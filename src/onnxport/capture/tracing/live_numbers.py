@@ -38,6 +38,16 @@ class _Changes:
         self._lock = threading.Lock()
         self._users: dict[int, int] = {}
         self._plain: dict[int, tuple[FunctionType, CodeType]] = {}
+        self._codes: dict[CodeType, CodeType] = {}  # what stands for which
+
+    def of(self, codes: Iterable[CodeType]) -> list[FunctionType]:
+        """The functions that have these codes, or would."""
+        with self._lock:
+            plain = {id(code): code for code in (self._codes.get(code, code) for code in codes)}
+            # All objects at once would be those that another thread is about to make, too, which then fails.
+            found = [thing for thing in gc.get_referrers(*plain.values()) if type(thing) is FunctionType]
+            changed = [function for function, code in self._plain.values() if id(code) in plain]
+        return [*changed, *(function for function in found if id(function.__code__) in plain)]
 
     def begin(self, function: FunctionType) -> None:
         with self._lock:
@@ -45,13 +55,16 @@ class _Changes:
             self._users[key] = self._users.get(key, 0) + 1
             if self._users[key] == 1:
                 self._plain[key] = function, function.__code__
-                function.__code__ = _calling_others(function.__code__, function)
+                changed = _calling_others(function.__code__, function)
+                self._codes[changed] = function.__code__
+                function.__code__ = changed
 
     def end(self, function: FunctionType) -> None:
         with self._lock:
             key = id(function)
             self._users[key] -= 1
             if not self._users[key]:
+                self._codes.pop(function.__code__, None)
                 _, function.__code__ = self._plain.pop(key)
                 del self._users[key]
 
@@ -79,24 +92,20 @@ def numbers_live(functions: Iterable[FunctionType]) -> Iterator[None]:
 @shared
 @contextlib.contextmanager
 def _functions_changed() -> Iterator[None]:
-    names = {_name_of(plain): live for plain, live in ALL.items()}
     of_math, of_numpy = map(_others_of, (math, numpy))
+    for plain, live in ALL.items():
+        setattr(builtins, _name_of(plain), live)  # for good: another thread may still be running code that calls it
     with mock.patch.multiple(math, **of_math), mock.patch.multiple(numpy, **of_numpy):
-        for name, live in names.items():
-            setattr(builtins, name, live)
-        try:
-            yield
-        finally:
-            for name in names:
-                delattr(builtins, name)
+        yield
 
 
 def _others_of(module: Any) -> dict[str, Any]:
     return {name: ALL[found] for name, found in vars(module).items() if _may_be_other(found)}
 
 
-def functions_at(places: Iterable[str]) -> list[FunctionType]:
-    """The functions that these lines ("model.py:41") are in, if they call what may be others."""
+def functions_at(places: Iterable[str], codes: Iterable[CodeType]) -> list[FunctionType]:
+    """The functions that these lines ("model.py:41") are in, of those that have one of these codes, if they call what may be
+    others."""
     lines: dict[str, set[int]] = {}
     for place in places:
         file, _, line = place.rpartition(":")
@@ -104,13 +113,8 @@ def functions_at(places: Iterable[str]) -> list[FunctionType]:
             lines.setdefault(file, set()).add(int(line))
     if not _SAYS_CALLS or not lines:
         return []
-    return [
-        thing
-        for thing in gc.get_objects()
-        if type(thing) is FunctionType  # asking some objects for `__class__` runs code of theirs
-        and thing.__code__.co_filename in lines
-        and _calls_at(thing.__code__, lines[thing.__code__.co_filename])
-    ]
+    taking = [code for code in codes if _calls_at(code, lines.get(code.co_filename, set()))]
+    return _changes.of(taking) if taking else []
 
 
 def _calls_at(code: CodeType, lines: Set[int]) -> bool:

@@ -73,6 +73,11 @@ class Asked:
                         self._named[id(code)] = code
                         pending.append(code)
 
+    @property
+    def codes(self) -> list[CodeType]:
+        """The code that calls functions of torch."""
+        return list(self._calling.values())
+
     def types(self) -> list[str]:
         """Where it is asked for types, as "model.py:41"."""
         codes = {**self._named, **self._calling}.values()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
+from types import CodeType
 from typing import Any
 
 import torch
@@ -36,7 +37,12 @@ class Conditions:
         numbers: each, and the value of the graph that it is.
         lost: whether numbers were taken that can't be computed again.
         incomplete: whether there are more than these.
+
+    Attributes:
+        codes: of the functions of the model, as far as they call functions of torch.
     """
+
+    codes: Sequence[CodeType] = ()
 
     def __init__(
         self,
