@@ -116,3 +116,20 @@ def test_what_differs_neither_where_a_way_begins_nor_where_it_ends(example):
 
     with pytest.warns(OnnxExporterWarning, match="may be wrong at sizes like n=2"):
         onnxport.export(last, (torch.randn(example),), input_names=["x"], dynamic_axes={"x": {0: "n"}})
+
+
+@pytest.mark.parametrize("take", [lambda p: p[-1], lambda p: p[0] * len(p), lambda p: torch.cat([-t for t in p])])
+def test_fewer_pieces_of_small_sizes(take):
+    """Four rows are two pieces of two rows each."""
+    with pytest.warns(OnnxExporterWarning, match="n=4"):
+        onnxport.export(lambda x: take(x.chunk(3)), (torch.randn(8),), input_names=["x"], dynamic_axes={"x": {0: "n"}})
+
+
+def test_pieces_that_have_names_are_as_many_everywhere():
+    def thirds(x):
+        a, b, c = x.chunk(3, 1)
+        return a + b[:, : c.shape[1]].sum(1, keepdim=True) * c.sum(1, keepdim=True)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OnnxExporterWarning)
+        onnxport.export(thirds, (torch.randn(2, 8),), input_names=["x"], dynamic_axes={"x": {0: "m", 1: "n"}})

@@ -177,10 +177,15 @@ def _thaw(trials: Trials) -> tuple[Report, list[Trial], Trial | None]:
             made, only_ifs = [*made, larger], False
         made += _elsewhere(trials, [*trial_sizes.around(sizes, conversions), *ways], made)
     report, breaks = _replaced(trials, made, ways, stuck)
-    if only_ifs:
+    if not report.small and (only_ifs or _only_below(sizes, [trial.sizes for trial in made if not trial.same])):
         report = dataclasses.replace(report, small=listed(trials.wrong_at or different[0].sizes))
     others = [trial for trial in made if not trial.same] if breaks else []
     return report, others[:_ELSEWHERE], different[0]
+
+
+def _only_below(sizes: Sizes, others: Sequence[Sizes]) -> bool:
+    """Whether no other sizes are larger."""
+    return all(at[label] <= size for at in others for label, size in sizes.items())
 
 
 def _elsewhere(trials: Trials, options: Sequence[dict[str, int]], made: Sequence[Trial]) -> list[Trial]:

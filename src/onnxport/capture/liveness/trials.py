@@ -238,8 +238,7 @@ class Trials:
         seen = self.reruns.computed(counted, [self.sizes, *map(self.allowed, tried)])
         if not all(isinstance(numbers, tuple) for numbers in seen):
             return []
-        pieces = counted.counts_pieces
-        alike = [i for i, numbers in enumerate(zip(*seen)) if len(set(numbers)) == 1 and not pieces[i]]
+        alike = [i for i, numbers in enumerate(zip(*seen)) if len(set(numbers)) == 1]
         options = self.scanned(counted) if alike else []
         found = zip(options, self.reruns.computed(counted, options))
         different = (

@@ -20,7 +20,7 @@ from ...dims import Dim, Size, known_ge, substitute
 from ..graph import inputs_of
 from .computation import TAKES_SIZES, Computation, Function, Learned, Number, Sizes, computation
 from .dependence import Dependence, reads_content
-from .pitfalls import KEYS, PIECES
+from .pitfalls import KEYS
 from .readings import ROWS
 from .terms import COMPARISONS, Terms, is_fixed, is_known, labels_of
 from .turns import Turns
@@ -180,11 +180,6 @@ class Conditions:
     def counts_rows(self) -> bool:
         """Whether there are numbers of rows that Python went through, and may have left some of."""
         return any(number.what == ROWS for number, _ in self._varying)
-
-    @property
-    def counts_pieces(self) -> list[bool]:
-        """Which of the numbers are of pieces that a tensor is cut to: where there are fewer, cutting it fails."""
-        return [number.what == PIECES for number, _ in self._varying]
 
     @property
     def compares_keys(self) -> list[bool]:
