@@ -18,10 +18,6 @@ from onnxport.capture.liveness import reruns
 from onnxport.capture.tracing import live_numbers
 from onnxport.errors import OnnxExporterWarning
 
-pytestmark = pytest.mark.skipif(
-    sys.version_info < (3, 11), reason="Python 3.10 doesn't say whether a name is called: numbers are told there"
-)
-
 
 def half_of_int(x):
     return x[:, :, : int(x.shape[2] * 0.5) // 2]
@@ -187,8 +183,8 @@ def functions_of_numpy(x):
 
 
 LIVE = (
-    half_of_int, without_rest, bounded, summed, product, to_divisible, in_a_generator, in_a_lambda, beside_isinstance, by_float, of_bool,
-    logarithms, roots, divisor, to_fit, bounded_floats, most, windows, of_what_is_chosen, letterboxed, of_a_ratio, strided_down_and_up,
+    half_of_int, without_rest, bounded, summed, product, to_divisible, in_a_generator, in_a_lambda, by_float, of_bool,
+    logarithms, divisor, to_fit, bounded_floats, most, windows, of_what_is_chosen, letterboxed, of_a_ratio, strided_down_and_up,
     rounded_by_numpy, bounded_by_numpy, functions_of_numpy, of_a_level, blurred, of_a_tensor, of_a_logarithm,
 )  # fmt: skip
 SIZES = [(1, 30, 30), (2, 33, 47), (3, 64, 32), (2, 95, 70), (1, 128, 100), (1, 21, 20), (1, 400, 30)]
@@ -226,6 +222,12 @@ def test_live(function, opset):
         warnings.simplefilter("error", OnnxExporterWarning)
         result = export(function, opset)
     check(result, function)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 doesn't say which use of a name is a call")
+@pytest.mark.parametrize("function", [beside_isinstance, roots])
+def test_live_beside_other_uses_of_the_name(function):
+    test_live(function, 18)
 
 
 def by_an_if(x):
@@ -295,6 +297,16 @@ def test_functions_come_back_as_they_were():
     assert before == (half_of_int.__code__, math.sqrt, isqrt, np.ceil)
 
 
+@pytest.mark.parametrize("function", [half_of_int, in_a_generator, in_a_lambda, rounded_by_numpy, logarithms])
+def test_live_where_only_the_text_says_what_is_called(function, monkeypatch):
+    """As it is before Python 3.11."""
+    monkeypatch.setattr(live_numbers, "_SAYS_CALLS", False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OnnxExporterWarning)
+        result = export(function)
+    check(result, function)
+
+
 def test_exports_at_one_time():
     def run():
         check(export(product), product)
@@ -314,6 +326,8 @@ def test_the_names_that_are_called_are_others():
     def function(x):
         return int(x) if isinstance(x, int) else sqrt(x)
 
+    if not live_numbers._SAYS_CALLS:
+        pytest.skip("Python 3.10 says too little of the second use")
     with live_numbers.numbers_live([function]):
         names = function.__code__.co_names
         assert {"int", "isinstance", "_onnxport_int", "_onnxport_sqrt"} <= set(names)

@@ -7,12 +7,15 @@ one, and what Python gives for all else. Only calls are changed: `isinstance(x, 
 
 from __future__ import annotations
 
+import ast
 import builtins
 import contextlib
 import dis
 import gc
+import inspect
 import math
 import sys
+import textwrap
 import threading
 from collections.abc import Iterable, Iterator, Set
 from contextlib import ExitStack
@@ -26,7 +29,8 @@ from ..graph import INNER
 from ..shared import shared
 from .live_functions import ALL, NUMPY, thread
 
-# Before 3.11, the instruction that loads a name doesn't say whether it is called.
+# Before 3.11, the instruction that loads a name doesn't say whether it is called: names are looked for in the text, and changed
+# where all of their uses in a function are calls.
 _SAYS_CALLS = sys.version_info >= (3, 11)
 _PREFIX = "_onnxport_"
 
@@ -111,7 +115,7 @@ def functions_at(places: Iterable[str], codes: Iterable[CodeType]) -> list[Funct
         file, _, line = place.rpartition(":")
         if line.isdigit() and not file.startswith(INNER):
             lines.setdefault(file, set()).add(int(line))
-    if not _SAYS_CALLS or not lines:
+    if not lines:
         return []
     taking = [code for code in codes if _calls_at(code, lines.get(code.co_filename, set()))]
     return _changes.of(taking) if taking else []
@@ -124,30 +128,61 @@ def _calls_at(code: CodeType, lines: Set[int]) -> bool:
         return True
     if _NAMES.isdisjoint(code.co_names):
         return False
-    return any(
-        i.argval in _NAMES and i.positions is not None and i.positions.lineno in lines
-        for i in dis.get_instructions(code)
-    )
+    starts, at = dict(dis.findlinestarts(code)), None
+    for instruction in dis.get_instructions(code):
+        at = starts.get(instruction.offset, at)
+        if at in lines and instruction.argval in _NAMES:
+            return True
+    return False
 
 
-def _calling_others(code: CodeType, function: FunctionType) -> CodeType:
-    """The code, with other names where it calls one of the functions."""
+def _uses(code: CodeType) -> tuple[set[str], set[str]]:
+    """The names that are called in some code, and those that have other uses."""
     called, not_called = set(), set()
     for instruction in dis.get_instructions(code):
         if instruction.opname == "LOAD_GLOBAL" and instruction.arg is not None and instruction.arg & 1:
             called.add(instruction.argval)
         elif isinstance(instruction.argval, str):
             not_called.add(instruction.argval)
+    return called, not_called
+
+
+def _uses_as_written(code: CodeType) -> tuple[set[str], set[str]]:
+    """The same of a function and what is in it, as its text has it; nothing where that can't be read."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(code)))
+    except (OSError, SyntaxError):
+        return set(), set()
+    nodes = list(ast.walk(tree))
+    functions = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    named = [node for node in nodes if isinstance(node, ast.Name)]
+    others = {node.id for node in named if id(node) not in functions}
+    return {node.id for node in named} - others, others | {
+        node.attr for node in nodes if isinstance(node, ast.Attribute)
+    }
+
+
+def _calling_others(code: CodeType, function: FunctionType, uses: tuple[set[str], set[str]] | None = None) -> CodeType:
+    """The code, with other names where it calls one of the functions.
+
+    Args:
+        uses: of names in the function, if only the text tells.
+    """
+    if not _SAYS_CALLS:
+        uses = uses or _uses_as_written(code)
+    called, not_called = uses or _uses(code)
     others = {name: _name_of(_named(name, function)) for name in called if _may_be_other(_named(name, function))}
     names = list(code.co_names)
     changed = bytearray(code.co_code)
     for name, other in others.items():
+        if name not in names:
+            continue
         if name not in not_called:
             names[names.index(name)] = other
-            continue
-        names.append(other)
-        _load(changed, code, name, len(names) - 1)
-    inner = tuple(_calling_others(c, function) if isinstance(c, CodeType) else c for c in code.co_consts)
+        elif _SAYS_CALLS:
+            names.append(other)
+            _load(changed, code, name, len(names) - 1)
+    inner = tuple(_calling_others(c, function, uses) if isinstance(c, CodeType) else c for c in code.co_consts)
     return code.replace(co_code=bytes(changed), co_names=tuple(names), co_consts=inner)
 
 
