@@ -171,3 +171,27 @@ def test_values_of_constants_are_not():
         warnings.simplefilter("error", OnnxExporterWarning)
         onnxport.export(lambda x: x * 2 if torch.ones(3).is_nonzero is not None else x, (torch.ones(3, 4),), None)
         onnxport.export(lambda x: x * 2 if torch.equal(torch.ones(3), torch.ones(3)) else x, (torch.ones(3, 4),), None)
+
+
+def test_modules_that_the_model_imports_first(tmp_path, monkeypatch):
+    """What they compute while they are imported isn't part of the model, and may be what the tracer doesn't take."""
+    (tmp_path / "imported_late.py").write_text(
+        "import torch\n\n"
+        "SCALE = torch.ones(3) * 2\n"
+        "LENGTH = torch.ops.aten.size.int(SCALE, 0)\n"
+        "lib = torch.library.Library('imported_late', 'DEF')\n"
+        "lib.define('version() -> int')\n"
+        "lib.impl('version', lambda: 3, 'CompositeExplicitAutograd')\n"
+        "VERSION = torch.ops.imported_late.version()\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def model(x):
+        import imported_late
+
+        return x * imported_late.SCALE + imported_late.VERSION
+
+    x = torch.randn(2, 3)
+    result = onnxport.export(model, (x,), input_names=["x"], dynamic_axes={"x": [0]})
+    torch.testing.assert_close(result(x), x * 2 + 3)
+    assert [node.op_type for node in result.model.graph] == ["Mul", "Add"]

@@ -35,6 +35,7 @@ from .tracing.single_nodes import SingleNodes
 from .tracing.sparse import held_dense, is_sparse
 from .tracing.traced_sizes import number_functions, refuse_constructor, refuse_constructors
 from .tracing.tracer_flags import tracer_flags
+from .tracing.untraced import imports_untraced
 from .watch.asked import Asked
 from .watch.conditions import Conditions
 from .watch.default_types import default_types_kept
@@ -152,6 +153,7 @@ def _recorded(call: _Call, hashes: Hashes, asked: Asked) -> _Run:
         number_functions(),
         default_types_kept(),
         vmap_noticed(),
+        imports_untraced(),
         from_numpy_noticed(),
         composed_called(),
         padded_with_zeros(),
