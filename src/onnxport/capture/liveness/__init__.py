@@ -177,10 +177,11 @@ def _thaw(trials: Trials) -> tuple[Report, list[Trial], Trial | None]:
             made, only_ifs = [*made, larger], False
         made += _elsewhere(trials, [*trial_sizes.around(sizes, conversions), *ways], made)
     report, breaks = _replaced(trials, made, ways, stuck)
-    if not report.small and (only_ifs or _only_below(sizes, [trial.sizes for trial in made if not trial.same])):
+    others = [trial for trial in made if not trial.same]
+    stays = grown is not None and grown.same and _only_below(sizes, [trial.sizes for trial in others])
+    if not report.small and (only_ifs or stays):
         report = dataclasses.replace(report, small=listed(trials.wrong_at or different[0].sizes))
-    others = [trial for trial in made if not trial.same] if breaks else []
-    return report, others[:_ELSEWHERE], different[0]
+    return report, others[:_ELSEWHERE] if breaks else [], different[0]
 
 
 def _only_below(sizes: Sizes, others: Sequence[Sizes]) -> bool:
