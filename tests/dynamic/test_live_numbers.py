@@ -245,6 +245,13 @@ def far_away(x):
     return x * 2 if int(x.shape[2]) > 5000 else x
 
 
+def refused(x):
+    try:
+        return x.view(x.shape[0], 3, int(x.shape[2] / 4), 4, x.shape[3]).mean(3)
+    except RuntimeError:
+        return x
+
+
 def of_no_graph(x):
     return x * math.sin(x.shape[2]) + int(x.shape[3] * 0.5)
 
@@ -255,10 +262,33 @@ def caught(x):
     return x * n if type(n) is int else x
 
 
-@pytest.mark.parametrize("function", [by_an_if, decided_by_an_int, far_away, of_no_graph])
+@pytest.mark.parametrize("function", [by_an_if, decided_by_an_int, far_away, refused, of_no_graph])
 def test_told(function):
     with pytest.warns(OnnxExporterWarning, match="test_live_numbers.py"):
         export(function)
+
+
+def test_what_is_warned_of_is_said_once():
+    def function(x):
+        return x * int(x.shape[2] * 0.5) + (1 if x.sum() > 0 else 2)
+
+    with pytest.warns(OnnxExporterWarning) as caught:
+        export(function)
+    assert len([w for w in caught if issubclass(w.category, OnnxExporterWarning)]) == 1
+
+
+@pytest.mark.parametrize("axes", [None, {0: "b"}, {}])
+def test_an_int_hides_no_other_value_of_its_line(axes):
+    def of_size(x):
+        return x * int(x.shape[2] * 0.5) + (1 if x.sum() > 0 else 2)
+
+    def of_values(x):
+        return x * int(x.abs().max().ceil().long()) + (1 if x.sum() > 0 else 2)
+
+    for function in (of_size, of_values):
+        with pytest.warns(OnnxExporterWarning) as caught:
+            export(function, axes=axes)
+        assert any("as a Python bool" in str(w.message) for w in caught)
 
 
 def test_who_asks_for_types_finds_ints():

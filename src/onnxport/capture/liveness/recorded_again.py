@@ -24,7 +24,7 @@ def with_live_numbers(
         return None
     conditions = program.conditions
     conditions.learn(functools.partial(known, program), sizes, for_all=False)
-    recording = reruns.trace_live(sizes, conditions.takers, conditions.codes)
+    recording = reruns.trace_live(conditions.takers, conditions.codes)
     if recording is None or isinstance(recording, Exception):
         return None
     other = recording.read()

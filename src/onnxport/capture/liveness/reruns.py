@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import torch
 
+from ...errors import withheld
 from ...program import Labels, Program
 from ..compiled import compiling_nothing
 from ..graph import runnable
@@ -72,19 +73,18 @@ class Reruns:
             self._traces[key] = self._following(lambda: _tried(lambda: self._record(resize), sizes), key)
         return self._traces[key]
 
-    def _record(self, resize: Callable[[list[torch.Tensor]], list[torch.Tensor]]) -> Recording:
+    def _record(self, resize: Callable[[list[torch.Tensor]], list[torch.Tensor]] | None) -> Recording:
         with numbers_live(self.live):
             return record(self.model, self.args, self.kwargs, resize)
 
-    def trace_live(
-        self, sizes: Sizes, places: Iterable[str], codes: Iterable[CodeType]
-    ) -> Recording | Exception | None:
-        """The recording of a run in which numbers of sizes stay live where these lines of code take them; so they do in all
+    def trace_live(self, places: Iterable[str], codes: Iterable[CodeType]) -> Recording | Exception | None:
+        """The recording of the example in which numbers of sizes stay live where these lines of code take them; so they do in all
         that follow, unless the model doesn't run so. None if there is no such line."""
         self.live = functions_at(places, codes)
         if not self.live:
             return None
-        made = _tried(lambda: self._record(lambda leaves: self._at(leaves, sizes, None)), sizes)
+        with withheld():  # it was said of the first recording
+            made = _tried(lambda: self._record(None), {})
         if isinstance(made, Exception):
             self.trace_plain()
         return made

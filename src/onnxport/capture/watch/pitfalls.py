@@ -73,6 +73,7 @@ class Pitfalls:
     def __init__(self, is_argument: Callable[[Any], bool]) -> None:
         self._dependence = Dependence(is_argument)
         self.seen: dict[str, str] = {}  # what is warned of, by line
+        self._unread: dict[str, str] = {}  # and isn't among the readings, by line
         self.lost = False  # whether values were taken that aren't among the readings
         self.readings = Readings()
         self.conversions: dict[Conversion, None] = {}
@@ -115,7 +116,9 @@ class Pitfalls:
                     return call(*args, **kwargs)
                 if tensor is not None and function not in _NOT_OF_VALUES:
                     result = call(*args, **kwargs)
-                    self.lost |= not self.readings.take(function, tensor, result, place, what)
+                    if not self.readings.take(function, tensor, result, place, what):
+                        self.lost = True
+                        self._unread.setdefault(place, what)
                     self.seen.setdefault(place, what)
                     return result
                 self._note(function, what, args[0], place)
@@ -154,9 +157,9 @@ class Pitfalls:
                     f"{place} gives the memory of a tensor away, which is then written to, as numpy does: the exported model "
                     "doesn't; compute with tensors"
                 )
-        read = {reading.place for _, reading in self.readings.made if not reading.counts}
-        for place, what in self.seen.items():
-            if place not in read:
+        read = {reading.place for _, reading in self.readings.made if not (reading.counts or reading.of_sizes)}
+        for place, what in {**self.seen, **self._unread}.items():
+            if place in self._unread or place not in read:
                 warn(constant(place, what))
 
 
