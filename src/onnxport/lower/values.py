@@ -171,7 +171,7 @@ class Sequence:
     element, or for all if even their number does.
     """
 
-    __slots__ = ("dims", "dtype", "element", "held", "kind", "rows", "value")
+    __slots__ = ("dims", "dtype", "element", "held", "kind", "named", "rows", "value")
 
     def __init__(
         self,
@@ -190,6 +190,7 @@ class Sequence:
         self.value = value
         self.held = held  # storages whose memory elements may share, with the number of writes to them at that time
         self.element: Any = None  # of a list of views: gives the view at an index
+        self.named: Any = None  # gives so many of its elements, which a program has names for, in a cheaper way; None if it can't
 
     def _refuse(self, *_: object) -> NoReturn:
         raise LoweringError(

@@ -145,6 +145,10 @@ def element(name: str, arguments: list[Any], index: Size) -> tuple[str, list[Any
     """The view that is one of the views that an op gives: its op, and the arguments behind the base."""
     if name == "aten::unbind":
         return "aten::select.int", [*arguments[1:], index]
+    if name == "aten::chunk":
+        base, chunks, dim = arguments
+        size = -(-base.shape[dim] // chunks)
+        return "aten::slice.Tensor", [dim, index * size, (index + 1) * size]
     if name == "aten::split" and isinstance(arguments[1], (int, sizes.Dim)):
         size, dim = arguments[1:]
         return "aten::slice.Tensor", [dim, index * size, (index + 1) * size]

@@ -121,9 +121,12 @@ def _pieces(size: Size, each: Size, count: int) -> list[Size]:
 def chunk(g: Builder, self: Tensor, chunks: Size, dim: int = 0) -> list[Tensor] | ListValue:
     """chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]"""
     axis = wrap(dim, self.rank)
-    if isinstance(chunks, int):
+    size = self.shape[axis]
+    if isinstance(chunks, int) and (isinstance(size, int) or g.opset < 11 or sizes.exact_div(size, chunks) is not None):
         return _chunks(g, self, chunks, axis)
-    return listing.pieces(g, self, -(-self.shape[axis] // chunks), axis)
+    made = listing.pieces(g, self, -(-size // chunks), axis)
+    made.named = lambda count: _chunks(g, self, count, axis) if count == chunks else None
+    return made
 
 
 @lowering("prim::ConstantChunk")

@@ -156,6 +156,9 @@ def unpack(ev: Evaluator, node: Node) -> None:
     count = len(node.outputs)
     if isinstance(held, Sequence):  # of a trace, as many as the example has: whether that hangs on a size was checked
         view = arguments[0].views if isinstance(arguments[0], Cell) else None
+        named = held.named(count) if held.named is not None and view is None else None
+        if named is not None:
+            return ev.bind(node, named)
         return ev.bind(node, [view(i) if view else element(ev, held, i, (arguments[0], i)) for i in range(count)])
     if len(held) != count:
         raise LoweringError(f"{len(held)} elements are unpacked into {count} names; make their numbers agree")
