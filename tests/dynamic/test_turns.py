@@ -23,6 +23,8 @@ TURNS = {
     "root": (lambda x, n: x * 2 if math.isqrt(n) == 40 else x, 1600),
     "int_of_rate": (lambda x, n: x * 2 if int(n * 0.7) % 400 == 399 else x, 570),
     "in_a_set": (lambda x, n: x * 2 if n in {512, 1024} else x, 512),
+    "short": (lambda x, n: x * 2 if torch.as_tensor(n).to(torch.int16) % 1000 == 0 else x, 1000),
+    "half": (lambda x, n: x * 2 if torch.as_tensor(n).half() % 1000 == 0 else x, 1000),
     "among_sizes": (lambda x, n: x * len({n, 512}), 512),
 }
 

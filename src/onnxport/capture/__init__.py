@@ -12,9 +12,9 @@ import torch
 from ..axes import sizes
 from ..program import Program
 from .compiled import module_of, uncompiled
+from .graph import TAKES_SIZES
 from .trace import CompiledCall
 from .tracing.composed import composed
-from .watch.computation import TAKES_SIZES
 
 if TYPE_CHECKING:
     from ..options import Options

@@ -27,6 +27,9 @@ _FRAME = re.compile(
 )
 
 
+# What takes numbers out of the sizes of tensors.
+TAKES_SIZES = ("aten::size", "aten::numel")
+
 # The ops of this namespace whose overloads differ in what they do.
 _OVERLOADED = frozenset({"prim::abs", "prim::max", "prim::min"})
 

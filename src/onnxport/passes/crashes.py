@@ -20,11 +20,12 @@ sizes for those of all axes. Cubic it can't shrink images then: `Reshape(t, Shap
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 
-from .graph import constant, sizes
+from .graph import constant, put_before, sizes
 
 # No Transpose is moved through these.
 _OPAQUE = ("Conv", "ConvTranspose", "MatMul", "Gemm", "Loop", "If", "Scan")
@@ -70,26 +71,14 @@ def _resizes(graph: ir.Graph) -> None:
 def _keep_behind(graph: ir.Graph, resize: ir.Node) -> None:
     x = resize.inputs[0]
     assert x is not None and x.shape is not None and x.type is not None
-    of_sizes = ir.TensorType(ir.DataType.INT64), ir.Shape([x.shape.rank()])
-    now = _put_before(resize, "Shape", [x], *of_sizes)
+    like_sizes: Any = {"type": ir.TensorType(ir.DataType.INT64), "shape": ir.Shape([x.shape.rank()])}
+    now = put_before(resize, "Shape", [x], **like_sizes)
     some = resize.inputs[3] if _resizes_some_axes(resize) else None
     if some is not None:
         axes = constant(graph, "constant", np.array(resize.attributes.pop("axes").as_ints()))
-        resize.replace_input_with(3, _put_before(resize, "ScatterElements", [now, axes, some], *of_sizes))
+        resize.replace_input_with(3, put_before(resize, "ScatterElements", [now, axes, some], **like_sizes))
     if _is_cubic(resize):
-        resize.replace_input_with(0, _put_before(resize, "Reshape", [x, now], x.type, x.shape))
-
-
-def _put_before(
-    node: ir.Node, op_type: str, inputs: list[ir.Value], kind: ir.TypeProtocol, shape: ir.Shape
-) -> ir.Value:
-    """The result of a node that is put in front of another."""
-    assert isinstance(node.graph, ir.Graph)
-    made = ir.Node("", op_type, inputs, num_outputs=1, name=f"{node.name}/{op_type}")
-    result = made.outputs[0]
-    result.name, result.type, result.shape = f"{made.name}_output_0", kind, shape
-    node.graph.insert_before(node, made)
-    return result
+        resize.replace_input_with(0, put_before(resize, "Reshape", [x, now], type=x.type, shape=x.shape))
 
 
 def _behind(value: ir.Value, cast: bool) -> Iterator[tuple[ir.Node, int]]:
@@ -107,16 +96,11 @@ def _is(node: ir.Node, op_type: str) -> bool:
 
 def _unsqueeze(graph: ir.Graph, product: ir.Node, position: int, count: int) -> None:
     matrix = product.inputs[position]
-    assert matrix is not None and matrix.shape is not None and isinstance(product.graph, ir.Graph)
+    assert matrix is not None and matrix.shape is not None
     axes = constant(graph, "constant", np.arange(count)) if graph.opset_imports[""] >= 13 else None
     attributes = [] if axes is not None else [ir.AttrInt64s("axes", range(count))]
     inputs = [matrix] if axes is None else [matrix, axes]
-    node = ir.Node("", "Unsqueeze", inputs, attributes, num_outputs=1, name=f"{product.name}/Unsqueeze")
-    made = node.outputs[0]
-    made.name, made.type, made.shape = (
-        f"{product.name}/Unsqueeze_output_0",
-        matrix.type,
-        ir.Shape([*[1] * count, *matrix.shape]),
+    shape = ir.Shape([*[1] * count, *matrix.shape])
+    product.replace_input_with(
+        position, put_before(product, "Unsqueeze", inputs, attributes, type=matrix.type, shape=shape)
     )
-    product.graph.insert_before(product, node)
-    product.replace_input_with(position, made)

@@ -167,6 +167,25 @@ def replace(
     return new
 
 
+def put_before(
+    node: ir.Node,
+    op_type: str,
+    inputs: Sequence[ir.Value | None],
+    attributes: Sequence[ir.Attr] = (),
+    *,
+    type: ir.TypeProtocol | None,
+    shape: ir.Shape | None,
+) -> ir.Value:
+    """The result of a new node in front of another."""
+    name = f"{node.name}/{op_type}"
+    new = ir.Node("", op_type, inputs, attributes, num_outputs=1, name=name, doc_string=node.doc_string)
+    result = new.outputs[0]
+    result.name, result.type, result.shape = f"{node.outputs[0].name}_{op_type}", type, shape
+    assert isinstance(node.graph, ir.Graph)
+    node.graph.insert_before(node, new)
+    return result
+
+
 def sweep(node: ir.Node) -> None:
     """Remove a node that nobody uses any more, and those that only it used."""
     if node.graph is None or any(v.uses() or v.is_graph_output() for v in node.outputs):

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import numpy as np
 import onnx_ir as ir
 
-from .graph import constant, content, drop_unused_initializers, made_by, replace, sizes
+from .graph import constant, content, drop_unused_initializers, made_by, put_before, replace, sizes
 
 _LAYOUT = ("Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
 
@@ -52,30 +52,16 @@ def _spell_out(graph: ir.Graph, node: ir.Node) -> None:
     dims, factor, shift = sizes(integers), content(scale), content(zero)
     if factor is None or (shift is None and zero is not None) or dims is None or "block_size" in node.attributes:
         return
-    assert isinstance(node.graph, ir.Graph) and scale is not None and integers is not None
-    along = [1] * len(dims)
+    assert scale is not None and integers is not None and integers.shape is not None
+    kind = None if scale.dtype is None else ir.TensorType(scale.dtype)
+    shape, along = integers.shape, [1] * len(dims)
     if factor.ndim:
         along[node.attributes.get_int("axis", 1)] = factor.size
-    x = _before(node, "Cast", [integers], [ir.AttrInt64("to", int(scale.dtype or ir.DataType.FLOAT))], scale.dtype)
+    to = ir.AttrInt64("to", int(scale.dtype or ir.DataType.FLOAT))
+    x = put_before(node, "Cast", [integers], [to], type=kind, shape=shape)
     if shift is not None and np.any(shift):
         offset = constant(graph, f"{scale.name}_zero", shift.astype(factor.dtype).reshape(along if shift.ndim else ()))
-        x = _before(node, "Sub", [x, offset], [], scale.dtype)
+        x = put_before(node, "Sub", [x, offset], type=kind, shape=shape)
     name = f"{node.name}/Mul"
-    replace(
-        node, "Mul", [x, constant(graph, f"{scale.name}_factor", factor.reshape(along if factor.ndim else ()))]
-    ).name = name
-
-
-def _before(
-    node: ir.Node, op_type: str, inputs: list[ir.Value], attributes: list[ir.Attr], dtype: ir.DataType | None
-) -> ir.Value:
-    """The result of a new node before the node, of its sizes."""
-    new = ir.Node(
-        "", op_type, inputs, attributes, num_outputs=1, name=f"{node.name}/{op_type}", doc_string=node.doc_string
-    )
-    made, like = new.outputs[0], node.outputs[0]
-    made.name, made.shape = f"{like.name}_{op_type}", like.shape
-    made.type = None if dtype is None else ir.TensorType(dtype)
-    assert isinstance(node.graph, ir.Graph)
-    node.graph.insert_before(node, new)
-    return made
+    by = constant(graph, f"{scale.name}_factor", factor.reshape(along if factor.ndim else ()))
+    replace(node, "Mul", [x, by]).name = name

@@ -1,4 +1,5 @@
-"""A label that is the sum of two others in the example, as the length of a mask over a cache and new tokens is: meant, or chance."""
+"""A label that is the sum of two others in the example, as the length of a mask over a cache and new tokens is: meant, or
+chance."""
 
 from __future__ import annotations
 

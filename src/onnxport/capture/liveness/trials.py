@@ -136,7 +136,7 @@ class Trials:
     def free_labels(self, numbers: Any) -> list[str]:
         """The labels that numbers of `Conditions` hang on; in place of one that is kept the sum of two others, these."""
         total, parts = sum_in(self.sizes) if self.program.labels.keeps_sum else ("", ())
-        found = {*self.sizes} if numbers.labels is None else {*numbers.labels}
+        found = {*self._labels_of(numbers)}
         if parts and total in found:
             found = {*found, *parts} - {total}
         return [label for label in self.sizes if label in found]
@@ -206,7 +206,7 @@ class Trials:
                 ways.setdefault((decisions, 0 in sizes.values()), []).append(sizes)  # empty results show nothing
         labels = self._labels_of(decided)
         apart = [[at for at in alike if _are_apart(at, labels)] or alike for alike in list(ways.values())[:_WAYS]]
-        least = [(alike[0], min(alike, key=_elements), *_behind(alike, labels)) for alike in apart]
+        least = [(alike[0], min(alike, key=_elements), *_further_in(alike, labels)) for alike in apart]
         most = _LONGER * _elements(self.sizes)
         return [at for near, *small in least for at in ([near] if _elements(near) <= most else []) + small]
 
@@ -358,8 +358,8 @@ class Trials:
         return next((dict(zip(self.sizes, key)) for key, agreed in self._agreed.items() if not agreed), None)
 
     def _of_each_way(self, options: list[dict[str, int]]) -> list[dict[str, int]]:
-        """The smallest, one in the middle and the largest of the sizes at which all `if`s go the same way, but none that takes much
-        longer than the example; all, where there is no telling."""
+        """The smallest, one in the middle and the largest of the sizes at which all `if`s go the same way, but none that takes
+        much longer than the example; all, where there is no telling."""
         decided = self.program.conditions.decided
         if not self.program.keeps_sizes or len(options) <= _TIMES or not decided.numbers:
             return options
@@ -370,12 +370,11 @@ class Trials:
         labels = self._labels_of(decided)
         for alike in ways.values():
             alike.sort(key=_elements)
-            deciding = {
-                tuple(sizes[label] for label in labels): sizes for sizes in reversed(alike)
-            }  # the smallest of each
+            # Of those that are alike in what decides, the smallest.
+            deciding = {tuple(sizes[label] for label in labels): sizes for sizes in reversed(alike)}
             alike = sorted(deciding.values(), key=_elements)
             larger = [sizes for sizes in alike[1:] if _elements(sizes) <= most]
-            chosen += [alike[0], *larger[(len(larger) - 1) // 2 : -1][:1], *(larger[-1:] or _behind(alike, labels))]
+            chosen += [alike[0], *larger[(len(larger) - 1) // 2 : -1][:1], *(larger[-1:] or _further_in(alike, labels))]
         return chosen
 
     def gives_results(self, sizes: Sizes, values: Other | None = None) -> bool:
@@ -410,7 +409,7 @@ def _are_apart(sizes: Sizes, labels: Sequence[str]) -> bool:
     return len({sizes[label] for label in labels}) == len(labels)
 
 
-def _behind(alike: Sequence[dict[str, int]], labels: Sequence[str]) -> list[dict[str, int]]:
+def _further_in(alike: Sequence[dict[str, int]], labels: Sequence[str]) -> list[dict[str, int]]:
     """The next of sizes that go one way which isn't where it begins: what pads up to 30 pads by nothing at 30."""
     return next(([at] for at in alike if all(at[label] != alike[0][label] for label in labels)), [])
 

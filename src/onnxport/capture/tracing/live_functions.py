@@ -1,5 +1,5 @@
-"""Functions of numbers, as Python, `math` and numpy have them, that give a traced number for a traced one, and what they give for all
-else. They are called instead of those while a model is recorded in a certain way (see `live_numbers`), by its thread alone."""
+"""Functions of numbers, as Python, `math` and numpy have them, that give a traced number for a traced one, and what they
+give for all else. They are called instead of those while a model is recorded in a certain way (see `live_numbers`), by its thread alone."""
 
 from __future__ import annotations
 

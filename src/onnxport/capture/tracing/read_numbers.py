@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from ..graph import inputs_of
-from .traced_sizes import exact, is_number, is_of_sizes
+from .traced_sizes import exact, is_of_sizes, is_traced_number
 
 Function = Callable[..., Any]
 
@@ -43,8 +43,8 @@ def _attention(query: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
 
 
 def interpolate(input: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
-    """Scales that follow from sizes (`scale_factor=64 / h`), of which the tracer reads numbers: in the graph the operator is given
-    floats that are computed."""
+    """Scales that follow from sizes (`scale_factor=64 / h`), of which the tracer reads numbers: in the graph the operator is
+    given floats that are computed."""
     given = {**dict(zip(("size", "scale_factor", "mode"), args)), **kwargs}
     scales = numbers_of(given.get("scale_factor"))
     if not any(isinstance(scale, torch.Tensor) for scale in scales):
@@ -67,17 +67,13 @@ def _convolution(function: Function) -> Function:
     def convolve(input: torch.Tensor, weight: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
         given = {**dict(zip(("bias", "stride", "padding", "dilation", "groups"), args)), **kwargs}
         count, padding = weight.dim() - 2, numbers_of(given.get("padding"))
-        if not any(map(_is_traced, padding)):
+        if not any(map(is_traced_number, padding)):
             return function(input, weight, *args, **kwargs)  # type: ignore[no-any-return]
         padding = padding * count if len(padding) == 1 else padding
         pads = [pad for pad in reversed(padding) for _ in range(2)]
         return function(F.pad(input, pads), weight, **{**given, "padding": 0})  # type: ignore[no-any-return]
 
     return convolve
-
-
-def _is_traced(number: Any) -> bool:
-    return number.__class__ is torch.Tensor and bool(torch._C._get_tracing_state()) and is_number(number)
 
 
 def numbers_of(given: Any) -> list[Any]:

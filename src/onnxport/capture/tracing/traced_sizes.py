@@ -20,7 +20,7 @@ import numpy
 import torch
 
 from ...errors import LoweringError
-from ..graph import INNER, LAYERS, inputs_of, location
+from ..graph import INNER, LAYERS, TAKES_SIZES, inputs_of, location
 from ..shared import shared
 from . import changed_builtins
 
@@ -55,14 +55,13 @@ def follows_from_sizes(tensor: torch.Tensor) -> bool:
         kind = value.node().kind()
         if kind == "prim::Param":
             return False
-        if kind in _TAKES_SIZES:
+        if kind in TAKES_SIZES:
             of_sizes = True
         else:
             pending.extend(inputs_of(value.node()))
     return of_sizes and not pending
 
 
-_TAKES_SIZES = ("aten::size", "aten::numel")
 _LOOKED_AT = 200
 
 
@@ -92,7 +91,7 @@ def _is_of_sizes_alone(value: Any, more: Set[str] = frozenset()) -> bool:
         seen += 1
         node = pending.pop().node()
         kind = node.kind()
-        if kind in ("aten::size", "prim::Constant", "aten::numel", "prim::shape"):
+        if kind in TAKES_SIZES or kind in ("prim::Constant", "prim::shape"):
             continue
         name = kind.rpartition("::")[2].rstrip("_")
         if kind == "prim::NumToTensor" or name in _ARITHMETIC or name in more:
@@ -168,6 +167,8 @@ def _comparing(function: Function) -> Function:
 
 
 def keeping(function: Function, exactly: Function) -> Function:
+    """What calls a function, and keeps of a float of sizes what it is computed from: by `exactly`, with 64 bits."""
+
     def arithmetic(*args: Any, **kwargs: Any) -> Any:
         if any(map(is_bool, args)) and all(is_of_sizes(x) or is_bool(x) for x in args):
             args = tuple(_counted(x) if is_bool(x) else x for x in args)
@@ -260,9 +261,9 @@ def _as_type(number: torch.Tensor, kind: str) -> Any:
     """A number as one of a kind of types of numpy."""
     if kind in "iu":
         return as_size(exact(number).to(torch.int64))
-    return (
-        number if kind == "f" and hasattr(number, _MADE_OF) else number.to({"f": torch.float64, "b": torch.bool}[kind])
-    )
+    if kind == "f" and hasattr(number, _MADE_OF):
+        return number
+    return number.to({"f": torch.float64, "b": torch.bool}[kind])
 
 
 # Methods of Python's numbers that tensors don't have.
@@ -274,9 +275,8 @@ _METHODS: dict[str, Function] = {
     "__divmod__": lambda self, other: (self // other, self % other),
     "is_integer": lambda self: bool(self == self.trunc()) if self.is_floating_point() else True,
     "bit_length": lambda self: int(self).bit_length(),
-    "astype": lambda self, dtype, *_, **__: _as_type(
-        self, numpy.dtype(dtype).kind
-    ),  # what numpy makes of a size has it
+    # What numpy makes of a size has it.
+    "astype": lambda self, dtype, *_, **__: _as_type(self, numpy.dtype(dtype).kind),
 }
 
 
@@ -319,7 +319,7 @@ def _logarithm(plain: Callable[..., float]) -> Callable[..., Any]:
 
     @functools.wraps(plain)
     def logarithm(number: Any, *base: Any) -> Any:
-        if not _is_traced_number(number) or any(isinstance(x, torch.Tensor) for x in base):
+        if not is_traced_number(number) or any(isinstance(x, torch.Tensor) for x in base):
             return plain(number, *base)
         result = _LOG(number)
         return result / plain(*base) if base else result
@@ -332,12 +332,13 @@ def _exponential(plain: Callable[[Any], float]) -> Callable[[Any], Any]:
 
     @functools.wraps(plain)
     def exponential(number: Any, /) -> Any:
-        return _EXP(number) if _is_traced_number(number) else plain(number)
+        return _EXP(number) if is_traced_number(number) else plain(number)
 
     return exponential
 
 
-def _is_traced_number(number: Any) -> bool:
+def is_traced_number(number: Any) -> bool:
+    """Whether something is a number that is recorded."""
     return number.__class__ is torch.Tensor and bool(torch._C._get_tracing_state()) and is_number(number)
 
 

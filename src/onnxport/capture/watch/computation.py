@@ -1,5 +1,5 @@
-"""How numbers that Python took out of sizes are computed for other sizes: in Python, by arithmetic that the graph of the trace has
-on sizes, or by all of the graph that leads to them, on tensors."""
+"""How numbers that Python took out of sizes are computed for other sizes: in Python, by arithmetic that the graph of the
+trace has on sizes, or by all of the graph that leads to them, on tensors."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from typing import Any
 import torch
 
 from ...dims import Dim, Size, evaluate, free_symbols
-from ..graph import inputs_of, outputs_of, runnable
+from ..graph import TAKES_SIZES, inputs_of, outputs_of, runnable
 from .terms import Terms, calculated, is_written, labels_of
 
 Function = Callable[..., Any]
 Sizes = Mapping[str, int]
 
-# What the graph takes out of the sizes of tensors.
-TAKES_SIZES = ("aten::size", "aten::numel")
 # So many operations on numbers take as long as one on tensors.
 _NUMBERS_PER_TENSOR = 30
 

@@ -17,8 +17,8 @@ from typing import Any
 import torch
 
 from ...dims import Dim, Size, known_ge, substitute
-from ..graph import inputs_of
-from .computation import TAKES_SIZES, Computation, Function, Learned, Number, Sizes, computation
+from ..graph import TAKES_SIZES, inputs_of
+from .computation import Computation, Function, Learned, Number, Sizes, computation
 from .dependence import Dependence, reads_content
 from .pitfalls import KEYS
 from .readings import ROWS

@@ -1,4 +1,4 @@
-"""The sizes from which on something is otherwise, found by computing it for very many sizes at once: `n % 1000 == 0`, `n // 100 == 5`.
+"""The sizes from which on something is otherwise, found by computing it for very many sizes at once: `n % 1000 == 0`.
 
 What is compared with a number, as in `n > 512`, needs none of this: it is found by doubling the size.
 """
@@ -14,12 +14,12 @@ from typing import Any
 import torch
 
 from ...dims import Dim, terms
+from ...dtypes import from_scalar_type
 from .terms import COMPARISONS, labels_of
 
 # So many sizes are looked at, and so many operators computed for that: in all, some milliseconds.
 _SIZES, _OPERATORS = 1 << 15, 200
 _MONOTONE = ("aten::lt", "aten::le", "aten::gt", "aten::ge")
-_DTYPES = {3: torch.int32, 4: torch.int64, 6: torch.float32, 7: torch.float64, 11: torch.bool}  # as traces number them
 _PYTHON: Mapping[str, Callable[..., Any]] = {
     "add": lambda a, b, alpha=1: a + b * alpha,
     "sub": lambda a, b, alpha=1: a - b * alpha,
@@ -34,9 +34,9 @@ _PYTHON: Mapping[str, Callable[..., Any]] = {
     **{f"__{name}__": getattr(operator, f"{name}_") for name in ("and", "or")},
 }
 _OF_TENSORS = frozenset(
-    {"ceil", "clamp", "div", "exp", "floor", "log", "logical_and", "logical_not", "logical_or", "maximum", "minimum", "round", "sqrt",
-     "trunc"}
-)  # fmt: skip
+    {"ceil", "clamp", "div", "exp", "floor", "log", "logical_and", "logical_not", "logical_or", "maximum", "minimum"}
+    | {"round", "sqrt", "trunc"}
+)
 _IDENTITIES = frozenset({"Int", "Float", "ScalarImplicit", "NumToTensor", "detach", "alias", "item"})
 
 
@@ -90,8 +90,10 @@ class Turns:
         if kind in COMPARISONS and len(parts) == 1:  # of a difference with 0
             return COMPARISONS[kind](self._at(parts[0]), 0)
         if name == "to":
-            dtype = next(_DTYPES[x] for x in parts[1:] if x.__class__ is int and x in _DTYPES)
-            return torch.as_tensor(self._at(parts[0])).to(dtype)
+            numbers = [part for part in parts[1:] if part.__class__ is int]
+            if not numbers:  # the type of another tensor
+                raise TypeError(kind)
+            return torch.as_tensor(self._at(parts[0])).to(from_scalar_type(numbers[0]))
         operands = [self._at(part) for part in parts]
         if name in _IDENTITIES:
             return operands[0]
