@@ -106,6 +106,10 @@ def complex_of(dtype: torch.dtype) -> torch.dtype:
     return _COMPLEX.get(dtype, torch.complex64)
 
 
+def is_float8(dtype: torch.dtype) -> bool:
+    return dtype.is_floating_point and dtype.itemsize == 1
+
+
 def is_integer(dtype: torch.dtype) -> bool:
     """Whether this is an integer type; bool is not."""
     return not (dtype.is_floating_point or dtype.is_complex) and dtype is not torch.bool

@@ -256,7 +256,7 @@ def of_no_graph(x):
     return x * math.sin(x.shape[2]) + int(x.shape[3] * 0.5)
 
 
-def caught(x):
+def by_its_type(x):
     """What asks for the type of an int finds one."""
     n = int(x.shape[2] * 0.5)
     return x * n if type(n) is int else x
@@ -292,7 +292,7 @@ def test_an_int_hides_no_other_value_of_its_line(axes):
 
 
 def test_who_asks_for_types_finds_ints():
-    result = export(caught)
+    result = export(by_its_type)
     x = torch.randn(2, 3, 40, 56)
     torch.testing.assert_close(result(x), x * 20)
 

@@ -16,7 +16,7 @@ import torch
 
 from .. import dims as sizes
 from ..dims import Dim
-from ..dtypes import from_numpy, from_onnx, is_integer, to_numpy
+from ..dtypes import from_numpy, from_onnx, is_float8, is_integer, to_numpy
 from .values import Array, Tensor
 
 Rule = Callable[..., Any]
@@ -257,7 +257,7 @@ def _cast(x: Array, opset: int, to: int, saturate: int = 1) -> Array | None:
         return x if is_integer(dtype) else None
     if np.issubdtype(x.dtype, np.floating) and is_integer(dtype) and not np.isfinite(x).all():
         return None  # undefined: leave it to the runtime
-    if saturate and dtype.is_floating_point and dtype.itemsize == 1:  # of float8, which numpy doesn't do
+    if saturate and is_float8(dtype):  # which numpy doesn't do
         limits = torch.finfo(dtype)
         x = np.clip(x, limits.min, limits.max)
     return x.astype(to_numpy(dtype))

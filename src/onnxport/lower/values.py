@@ -190,7 +190,8 @@ class Sequence:
         self.value = value
         self.held = held  # storages whose memory elements may share, with the number of writes to them at that time
         self.element: Any = None  # of a list of views: gives the view at an index
-        self.named: Any = None  # gives so many of its elements, which a program has names for, in a cheaper way; None if it can't
+        # Gives as many elements as a program has names for (`a, b = ...`) in a cheaper way; None if it can't.
+        self.named: Any = None
 
     def _refuse(self, *_: object) -> NoReturn:
         raise LoweringError(

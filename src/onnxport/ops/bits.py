@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from ..dims import exact_div
-from ..dtypes import from_scalar_type, to_numpy
+from ..dtypes import from_scalar_type, is_float8, to_numpy
 from ..errors import LoweringError
 from ..lower.builder import Builder
 from ..lower.registry import lowering
@@ -23,7 +23,7 @@ def view_dtype(g: Builder, self: Tensor, dtype: int) -> Tensor:
     source, target = self.dtype, from_scalar_type(dtype)
     if source == target:
         return self
-    if any(t.is_complex or t.itemsize not in _SIGNED or "float8" in str(t) for t in (source, target)):
+    if any(t.is_complex or t.itemsize not in _SIGNED or is_float8(t) for t in (source, target)):
         raise LoweringError(
             f"ONNX can't look at the bits of {source} as {target}; convert values with .to(dtype), or compute what the "
             "bits are needed for with arithmetic"

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeGuard
 import torch
 
 from ...dims import Size, broadcast_shapes, known_ge
-from ...dtypes import is_integer
+from ...dtypes import is_float8, is_integer
 from ..values import Tensor
 from .base import Input, Words
 
@@ -164,9 +164,9 @@ class ElementwiseWords(Words):
                 return self.cast(self.size(whole), dtype)
         if self.opset < 13 and torch.bfloat16 in (x.dtype, dtype) and not x.is_known:
             self.require(13, "a conversion from or to bfloat16")
-        if (_is_float8(x.dtype) or _is_float8(dtype)) and not x.is_known:
+        if (is_float8(x.dtype) or is_float8(dtype)) and not x.is_known:
             self.require(19, "a conversion from or to float8")
-        saturate = 0 if _is_float8(dtype) and not _saturates(dtype) else None
+        saturate = 0 if is_float8(dtype) and not _saturates(dtype) else None
         result = self.op("Cast", x, to=dtype, saturate=saturate)
         if dtype in _HOLD_SIZES and x.dims == () and x.data is not None and x.data.dtype == object:
             if result.value is not None:
@@ -210,10 +210,6 @@ def _may_be_nan(x: Input) -> TypeGuard[Tensor]:
 
 def _bound(value: Any, otherwise: float) -> float:
     return otherwise if value is None else float(value)
-
-
-def _is_float8(dtype: torch.dtype) -> bool:
-    return dtype.is_floating_point and dtype.itemsize == 1
 
 
 def _saturates(dtype: torch.dtype) -> bool:
