@@ -25,6 +25,7 @@ from unittest import mock
 
 import numpy
 
+from ..bytecode import instructions_on
 from ..graph import INNER
 from ..shared import shared
 from .live_functions import ALL, NUMPY, thread
@@ -128,12 +129,7 @@ def _calls_at(code: CodeType, lines: Set[int]) -> bool:
         return True
     if _NAMES.isdisjoint(code.co_names):
         return False
-    starts, at = dict(dis.findlinestarts(code)), None
-    for instruction in dis.get_instructions(code):
-        at = starts.get(instruction.offset, at)
-        if at in lines and instruction.argval in _NAMES:
-            return True
-    return False
+    return any(instruction.argval in _NAMES for instruction in instructions_on(code, lines))
 
 
 def _uses(code: CodeType) -> tuple[set[str], set[str]]:

@@ -148,18 +148,13 @@ def _transposed(function: Function) -> Function:
         extra, count = given.get("output_padding", 0), weight.dim() - 2
         if not isinstance(extra, (list, tuple)) or not any(isinstance(e, torch.Tensor) and is_size(e) for e in extra):
             return function(input, weight, *args, **kwargs)  # type: ignore[no-any-return]
-        steps, gaps = (_each(given.get(name, 1), count) for name in ("stride", "dilation"))
+        steps, gaps = (read_numbers.numbers_of(given.get(name, 1), count) for name in ("stride", "dilation"))
         most = [max(s, d) - 1 for s, d in zip(steps, gaps)]
         whole: torch.Tensor = function(input, weight, **{**given, "output_padding": most})
         cuts: list[Any] = [slice(0, whole.shape[i - count] - m + e) for i, (m, e) in enumerate(zip(most, extra))]
         return whole[(..., *cuts)]
 
     return convolve
-
-
-def _each(value: Any, count: int) -> list[int]:
-    values = list(value) if isinstance(value, (list, tuple)) else [value]
-    return values * count if len(values) == 1 else values
 
 
 def _split(function: Function) -> Function:

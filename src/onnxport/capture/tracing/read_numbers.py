@@ -66,19 +66,19 @@ def _convolution(function: Function) -> Function:
 
     def convolve(input: torch.Tensor, weight: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
         given = {**dict(zip(("bias", "stride", "padding", "dilation", "groups"), args)), **kwargs}
-        count, padding = weight.dim() - 2, numbers_of(given.get("padding"))
+        padding = numbers_of(given.get("padding"), weight.dim() - 2)
         if not any(map(is_traced_number, padding)):
             return function(input, weight, *args, **kwargs)  # type: ignore[no-any-return]
-        padding = padding * count if len(padding) == 1 else padding
         pads = [pad for pad in reversed(padding) for _ in range(2)]
         return function(F.pad(input, pads), weight, **{**given, "padding": 0})  # type: ignore[no-any-return]
 
     return convolve
 
 
-def numbers_of(given: Any) -> list[Any]:
-    """The numbers of an argument that may be a list or a single one."""
-    return list(given) if isinstance(given, (list, tuple)) else [given]
+def numbers_of(given: Any, count: int = 1) -> list[Any]:
+    """The numbers of an argument that may be a list or a single one, for so many axes."""
+    numbers = list(given) if isinstance(given, (list, tuple)) else [given]
+    return numbers * count if len(numbers) == 1 else numbers
 
 
 def _give_floats(result: torch.Tensor, floats: Sequence[Any]) -> None:

@@ -6,7 +6,6 @@ found out by tracing again (see `liveness`).
 
 from __future__ import annotations
 
-import dis
 import functools
 import os
 import sys
@@ -21,6 +20,7 @@ import torch.nn.functional as F
 
 from ...errors import warn
 from ...program.ir import Conversion
+from ..bytecode import instructions_on
 from ..graph import INNER, LAYERS, inputs_of
 from ..tracing.constants import version_of
 from ..tracing.live_functions import live_number, stays_live
@@ -208,13 +208,11 @@ def place_and_numbers() -> tuple[str, frozenset[int]]:
     return f"{frame.f_code.co_filename}:{frame.f_lineno}", _numbers_in(frame.f_code, frame.f_lineno)
 
 
-@functools.cache
+@functools.lru_cache(1000)
 def _numbers_in(code: CodeType, line: int) -> frozenset[int]:
     found: list[Any] = []
-    starts, at = dict(dis.findlinestarts(code)), None
-    for instruction in dis.get_instructions(code):
-        at = starts.get(instruction.offset, at)
-        if at == line and instruction.opname == "LOAD_CONST":
+    for instruction in instructions_on(code, (line,)):
+        if instruction.opname in ("LOAD_CONST", "LOAD_SMALL_INT"):  # the latter from Python 3.14 on
             value = instruction.argval
             found += value if isinstance(value, tuple | frozenset) else [value]
     return frozenset([value for value in found if value.__class__ is int and value > 1][:_NUMBERS])
