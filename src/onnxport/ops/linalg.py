@@ -44,7 +44,7 @@ def _as_batch(g: Builder, x: Tensor) -> Tensor:
     return g.reshape(x, [product(x.shape[:-2]), *x.shape[-2:]])
 
 
-def _part(g: Builder, x: Tensor, axis: int, start: int, end: int) -> Tensor:
+def span(g: Builder, x: Tensor, axis: int, start: int, end: int) -> Tensor:
     """x[..., start:end, ...]"""
     return g.slice(x, [start], [end], [axis])
 
@@ -94,14 +94,14 @@ def _factorized(g: Builder, a: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     start = g.expand(g.unsqueeze(rows, [0]), [a.shape[0], n])
     order, pivots = start, []
     for k in range(min(n, m)):
-        column = _magnitude(g, _part(g, _part(g, a, 2, k, k + 1), 1, k, n))
+        column = _magnitude(g, span(g, span(g, a, 2, k, k + 1), 1, k, n))
         pivot = g.add(g.squeeze(g.op("ArgMax", column, axis=1, keepdims=1), [2]), k)
         pivots.append(pivot)
         a = _rows(g, a, _swapped(g, start, k, pivot))
         order = _swapped(g, order, k, pivot)
-        corner, row = _part(g, _part(g, a, 2, k, k + 1), 1, k, k + 1), _part(g, a, 1, k, k + 1)
+        corner, row = span(g, span(g, a, 2, k, k + 1), 1, k, k + 1), span(g, a, 1, k, k + 1)
         below = g.and_(g.less(g.const(k, torch.int64), g.unsqueeze(rows, [1])), g.not_(g.equal(corner, 0)))
-        factor = g.where(below, g.div(_part(g, a, 2, k, k + 1), corner), 0)
+        factor = g.where(below, g.div(span(g, a, 2, k, k + 1), corner), 0)
         behind = g.where(g.less(g.const(k, torch.int64), columns), row, 0)
         stored = g.and_(below, g.equal(columns, k))
         a = g.where(stored, factor, g.sub(a, g.mul(factor, behind)))
@@ -168,7 +168,7 @@ def _info(g: Builder, factors: Tensor, lead: tuple[Size, ...]) -> Tensor:
     n = min(_order(factors))
     if not n:
         return g.full(lead, 0, torch.int32)
-    diagonal = _diagonal(g, _part(g, _part(g, factors, 1, 0, n), 2, 0, n))
+    diagonal = _diagonal(g, span(g, span(g, factors, 1, 0, n), 2, 0, n))
     good = g.and_(g.not_(g.equal(diagonal, 0)), g.equal(diagonal, diagonal))
     places = g.where(good, n + 1, g.range(1, n + 1))
     first = g.reduce("ReduceMin", places, [1])
@@ -220,7 +220,7 @@ def _order_of(g: Builder, pivots: Tensor, factors: Tensor) -> Tensor:
     flat = g.cast(g.reshape(pivots, [product(pivots.shape[:-1]), count]), torch.int64)
     order = g.expand(g.unsqueeze(g.range(0, n), [0]), [flat.shape[0], n])
     for k in range(count):
-        order = _swapped(g, order, k, g.sub(_part(g, flat, 1, k, k + 1), 1))
+        order = _swapped(g, order, k, g.sub(span(g, flat, 1, k, k + 1), 1))
     return order
 
 
@@ -228,8 +228,8 @@ def _unpacked(g: Builder, factors: Tensor, order: Tensor, like: Tensor) -> tuple
     n, m = _order(factors)
     lead, k = list(like.shape[:-2]), min(n, m)
     permutation = g.cast(g.equal(g.unsqueeze(g.range(0, n), [1]), g.unsqueeze(order, [1])), like.dtype)
-    lower = g.add(_triangle(g, _part(g, factors, 2, 0, k), upper=False, diagonal=-1), _eye_of(g, n, k, like.dtype))
-    upper = _triangle(g, _part(g, factors, 1, 0, k), upper=True)
+    lower = g.add(_triangle(g, span(g, factors, 2, 0, k), upper=False, diagonal=-1), _eye_of(g, n, k, like.dtype))
+    upper = _triangle(g, span(g, factors, 1, 0, k), upper=True)
     return g.reshape(permutation, [*lead, n, n]), g.reshape(lower, [*lead, n, k]), g.reshape(upper, [*lead, k, m])
 
 
@@ -247,13 +247,13 @@ def _solved(g: Builder, a: Tensor, b: Tensor, *, upper: bool, unit: bool = False
     n, _ = _order(a)
     found: dict[int, Tensor] = {}
     for k in reversed(range(n)) if upper else range(n):
-        right = _part(g, b, 1, k, k + 1)
-        row = _part(g, a, 1, k, k + 1)
+        right = span(g, b, 1, k, k + 1)
+        row = span(g, a, 1, k, k + 1)
         if found:
             known = g.concat([found[i] for i in sorted(found)], 1)
-            part = _part(g, row, 2, k + 1, n) if upper else _part(g, row, 2, 0, k)
+            part = span(g, row, 2, k + 1, n) if upper else span(g, row, 2, 0, k)
             right = g.sub(right, g.matmul(part, known))
-        found[k] = right if unit else g.div(right, _part(g, row, 2, k, k + 1))
+        found[k] = right if unit else g.div(right, span(g, row, 2, k, k + 1))
     return g.concat([found[i] for i in range(n)], 1) if n else b
 
 
@@ -409,11 +409,11 @@ def _cholesky(g: Builder, a: Tensor) -> Tensor:
     rows = g.unsqueeze(g.range(0, n), [1])
     columns: list[Tensor] = []
     for k in range(n):
-        column = _part(g, a, 2, k, k + 1)
+        column = span(g, a, 2, k, k + 1)
         if columns:
             done = g.concat(columns, 2)
-            column = g.sub(column, g.matmul(done, adjoint_of(g, _part(g, done, 1, k, k + 1))))
-        root = g.op("Sqrt", both(g, _part(g, column, 1, k, k + 1))[0])
+            column = g.sub(column, g.matmul(done, adjoint_of(g, span(g, done, 1, k, k + 1))))
+        root = g.op("Sqrt", both(g, span(g, column, 1, k, k + 1))[0])
         columns.append(g.where(g.less(rows, k), 0, g.div(column, root)))
     return g.concat(columns, 2) if n else a
 
@@ -461,15 +461,15 @@ def linalg_qr(g: Builder, A: Tensor, mode: str = "reduced") -> tuple[Tensor, Ten
     r = _as_batch(g, A)
     q = g.expand(_eye_of(g, n, n, A.dtype), [r.shape[0], n, n])
     for k in range(min(n if A.is_complex else n - 1, m)):  # the last row has nothing below, but may be turned
-        direction, factor = _reflector(g, _part(g, r, 2, k, k + 1), k)
+        direction, factor = _reflector(g, span(g, r, 2, k, k + 1), k)
         turned = adjoint_of(g, direction)
         r = g.sub(r, g.mul(g.mul(direction, factor), g.matmul(turned, r)))
         q = g.sub(q, g.matmul(q, g.mul(g.mul(direction, conjugate(g, factor)), turned)))
     size = n if mode == "complete" else min(n, m)
-    r = g.reshape(_triangle(g, _part(g, r, 1, 0, size), upper=True), [*lead, size, m])
+    r = g.reshape(_triangle(g, span(g, r, 1, 0, size), upper=True), [*lead, size, m])
     if mode == "r":
         return g.full([0], 0, A.dtype), r
-    return g.reshape(_part(g, q, 2, 0, size), [*lead, n, size]), r
+    return g.reshape(span(g, q, 2, 0, size), [*lead, n, size]), r
 
 
 def _reflector(g: Builder, column: Tensor, k: int) -> tuple[Tensor, Tensor]:
@@ -479,7 +479,7 @@ def _reflector(g: Builder, column: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """
     rows = g.unsqueeze(g.range(0, column.shape[1]), [1])
     below = g.where(g.less(g.const(k, torch.int64), rows), column, 0)
-    corner = _part(g, column, 1, k, k + 1)
+    corner = span(g, column, 1, k, k + 1)
     rest = g.reduce("ReduceSum", squares(g, below), [1], keepdims=True)
     clear = g.and_(g.equal(rest, 0), g.equal(corner, both(g, corner)[0])) if column.is_complex else g.equal(rest, 0)
     length = g.op("Sqrt", g.add(squares(g, corner), rest))

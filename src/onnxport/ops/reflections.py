@@ -15,15 +15,11 @@ from ..lower.complex import adjoint, both, conjugate, squares
 from ..lower.recurrence import loop
 from ..lower.registry import lowering
 from ..lower.values import Tensor, Unclear
-from .linalg import LIMIT
+from .linalg import LIMIT, span
 from .spectral import linalg_matrix_rank_tolerances, of_real_form, pseudo_inverse, real_form, singular_values
 
 # 1/k! of the series for matrices of a norm up to 1: the next term is below the accuracy of float64
 _TERMS = 18
-
-
-def _part(g: Builder, x: Tensor, axis: int, start: int, end: int) -> Tensor:
-    return g.slice(x, [start], [end], [axis])
 
 
 def _batch(g: Builder, x: Tensor, axes: int) -> Tensor:
@@ -42,9 +38,9 @@ def _count(tau: Tensor) -> int:
 def _reflected(g: Builder, x: Tensor, a: Tensor, tau: Tensor, k: int, *, back: bool = False) -> Tensor:
     """(I - tau v v') x, or its adjoint, for reflection k: v is 1 at row k, and what column k of a has below."""
     rows = g.unsqueeze(g.range(0, a.shape[1]), [1])
-    column = _part(g, a, 2, k, k + 1)
+    column = span(g, a, 2, k, k + 1)
     v = g.where(g.less(rows, k), 0, g.where(g.equal(rows, k), 1, column))
-    scale = g.unsqueeze(_part(g, tau, 1, k, k + 1), [2])
+    scale = g.unsqueeze(span(g, tau, 1, k, k + 1), [2])
     scale = conjugate(g, scale) if back else scale
     return g.sub(x, g.mul(g.mul(v, scale), g.matmul(adjoint(g, v), x)))
 
@@ -84,8 +80,8 @@ def geqrf(g: Builder, self: Tensor) -> tuple[Tensor, Tensor]:
     scales = []
     places, across = g.unsqueeze(g.range(0, rows), [1]), g.range(0, columns)
     for k in range(min(rows, columns)):
-        column = _part(g, a, 2, k, k + 1)
-        corner = _part(g, column, 1, k, k + 1)
+        column = span(g, a, 2, k, k + 1)
+        corner = span(g, column, 1, k, k + 1)
         below = g.less(g.const(k, torch.int64), places)
         rest = g.where(below, column, 0)
         length = g.reduce("ReduceSum", squares(g, rest), [1], keepdims=True)

@@ -11,6 +11,7 @@ import torch
 
 from ...program import Node, Program, Value
 from ...program.ir import Block
+from ..graph import tensor_constants
 
 Path = tuple[int, ...]  # operand, position in a list
 
@@ -24,7 +25,7 @@ def same_text(a: Any, b: Any) -> bool:
     """Whether two `torch._C.Graph`s are the same but for the sizes in their types."""
     x, y = str(a), str(b)
     if x == y or _SIZES.sub("", x) == _SIZES.sub("", y):
-        return _HIDDEN not in x or all(map(torch.equal, _tensors(a), _tensors(b)))
+        return _HIDDEN not in x or all(map(torch.equal, tensor_constants(a), tensor_constants(b)))
     return False
 
 
@@ -41,12 +42,6 @@ def takes_pieces(a: Any, b: Any) -> bool:
             if axis is None or sizes is None or others is None or sizes[axis] != others[axis]:
                 return True
     return False
-
-
-def _tensors(graph: Any) -> Iterator[torch.Tensor]:
-    for node in graph.findAllNodes("prim::Constant"):
-        if node.hasAttribute("value") and node.kindOf("value") == "t":
-            yield node.t("value")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 import torch
 
-from .traced_sizes import LOGARITHMS, as_size, exact, follows_from_sizes, is_bool, is_number, is_size, keeping
+from .traced_sizes import LOGARITHMS, as_size, exact, follows_from_sizes, is_bool, is_number, is_size, is_whole, keeping
 
 Function = Callable[..., Any]
 
@@ -104,7 +104,7 @@ def _of_either(function: Function) -> Function:
     of_floats = _of_floats(function)
 
     def either(*numbers: Any) -> Any:
-        if all(x.__class__ is int or (isinstance(x, torch.Tensor) and is_size(x)) for x in numbers):
+        if all(map(is_whole, numbers)):
             return as_size(function(*map(torch.as_tensor, numbers)))
         return of_floats(*numbers)
 

@@ -15,7 +15,7 @@ from torch.overrides import TorchFunctionMode
 
 from ...errors import LoweringError
 from . import hidden_views, index_parts, read_numbers, sparse
-from .traced_sizes import arithmetic_watched, comparisons, is_bool, is_number, is_of_sizes, is_size
+from .traced_sizes import arithmetic_watched, comparisons, is_bool, is_number, is_of_sizes, is_size, is_whole
 
 Function = Callable[..., Any]
 
@@ -231,11 +231,7 @@ def _new(tensor: torch.Tensor, *size: Any, **kwargs: Any) -> torch.Tensor:
         return _stacked(size[0], tensor.dtype)
     if len(size) == 1 and size[0].__class__ is torch.Size:
         return tensor.new_empty(size[0], **kwargs)
-    sizes = (
-        len(size) > 0
-        and not kwargs
-        and all(x.__class__ is int or (isinstance(x, torch.Tensor) and is_size(x)) for x in size)
-    )
+    sizes = len(size) > 0 and not kwargs and all(map(is_whole, size))
     return tensor.new_empty(size) if sizes else tensor.new(*size, **kwargs)  # type: ignore[no-untyped-call]
 
 
@@ -318,9 +314,7 @@ def is_basic(index: Any) -> bool:
 
 
 def _is_basic(index: Any) -> bool:
-    return index.__class__ in (int, slice, type(None), type(...)) or (
-        isinstance(index, torch.Tensor) and is_size(index)
-    )
+    return index.__class__ in (slice, type(None), type(...)) or is_whole(index)
 
 
 def _set_data(tensor: torch.Tensor, value: torch.Tensor) -> None:

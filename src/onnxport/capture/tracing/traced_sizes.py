@@ -175,7 +175,8 @@ def keeping(function: Function, exactly: Function) -> Function:
         if function in _DIVISORS and torch._C._get_tracing_state() and all(map(is_of_sizes, args)):
             if len(args) == 2 and float(args[_DIVISORS[function]]) == 0:
                 raise ZeroDivisionError("division by zero")  # as numbers of Python do
-        floats = function in _POWERS and len(args) == 2 and _is_whole(args[0]) and _is_negative(args[1])
+        inverse = function in _POWERS and len(args) == 2 and _is_negative(args[1])
+        floats = inverse and isinstance(args[0], torch.Tensor) and is_size(args[0])
         result = function(args[0].to(torch.get_default_dtype()), args[1]) if floats else function(*args, **kwargs)
         if result.__class__ is torch.Tensor and not result.dim() and result.is_floating_point() and not kwargs:
             if torch._C._get_tracing_state() and all(map(is_of_sizes, args)):
@@ -194,8 +195,9 @@ def as_size(tensor: Any) -> Any:
     return tensor
 
 
-def _is_whole(operand: Any) -> bool:
-    return operand.__class__ is torch.Tensor and bool(torch._C._get_tracing_state()) and is_size(operand)
+def is_whole(operand: Any) -> bool:
+    """Whether it is an int, or a size."""
+    return operand.__class__ is int or (isinstance(operand, torch.Tensor) and is_size(operand))
 
 
 def _is_negative(operand: Any) -> bool:
@@ -401,8 +403,7 @@ def _extremum(plain: Callable[..., Any], of_two: Callable[..., torch.Tensor]) ->
         kinds = {v.__class__ for v in values}
         if torch.Tensor in kinds and kinds <= {torch.Tensor, int, float} and len(values) > 1 and not kwargs:
             if torch._C._get_tracing_state() and all(map(is_of_sizes, values)):
-                whole = all(v.__class__ is int or (v.__class__ is torch.Tensor and is_size(v)) for v in values)
-                if whole:
+                if all(map(is_whole, values)):
                     return as_size(functools.reduce(of_two, map(torch.as_tensor, values)))
                 return functools.reduce(of_floats, values)
         return plain(*args, **kwargs)
