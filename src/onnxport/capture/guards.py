@@ -84,7 +84,8 @@ def _name(path: str, names: Sequence[Any]) -> str:
 
 def _is_torchs_own(tree: ast.expr) -> bool:
     """Whether a guard comes of what torch.export takes for granted of all dynamic sizes (they are neither 0 nor 1), of equal
-    sizes, which are one symbol, of how tensors lie in memory, where sizes are multiplied, or of indices of 32 bits (torch 2.9)."""
+    sizes, which are one symbol, of how tensors lie in memory, where sizes are multiplied, or of indices of 32 bits (in
+    torch 2.9)."""
     if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And):
         return all(map(_is_torchs_own, tree.values))
     if not isinstance(tree, ast.Compare) or len(tree.ops) != 1:

@@ -43,7 +43,8 @@ class Terms:
     """The terms of the values of one graph.
 
     Args:
-        size_of: gives the expression of labels that a node takes out of the sizes of a tensor; None if it doesn't, or that isn't known.
+        size_of: gives the expression of labels that a node takes out of the sizes of a tensor; None if it doesn't, or that
+            isn't known.
     """
 
     def __init__(self, size_of: Callable[[Any], Size | None]) -> None:
