@@ -169,7 +169,7 @@ def test_values_taken_are_warned_of(what, program):
 def test_values_of_constants_are_not():
     with warnings.catch_warnings():
         warnings.simplefilter("error", OnnxExporterWarning)
-        onnxport.export(lambda x: x * 2 if torch.ones(3).is_nonzero is not None else x, (torch.ones(3, 4),), None)
+        onnxport.export(lambda x: x * 2 if torch.ones(1).is_nonzero() else x, (torch.ones(3, 4),), None)
         onnxport.export(lambda x: x * 2 if torch.equal(torch.ones(3), torch.ones(3)) else x, (torch.ones(3, 4),), None)
 
 

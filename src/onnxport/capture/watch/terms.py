@@ -14,8 +14,9 @@ from ..graph import inputs_of, outputs_of
 # Operators whose result is a number for numbers, the same one each time.
 _ARITHMETIC = frozenset(
     f"aten::{name}"
-    for name in ("Bool", "Float", "Int", "ScalarImplicit", "__and__", "__or__", "__not__", "abs", "add", "ceil", "clamp", "div", "eq",
-                 "floor", "floor_divide", "ge", "gt", "item", "le", "logical_and", "logical_not", "logical_or", "lt", "maximum",
+    for name in ("Bool", "Float", "Int", "ScalarImplicit", "__and__", "__or__", "__xor__", "__not__", "__lshift__", "__rshift__",
+                 "abs", "add", "ceil", "clamp", "div", "eq", "floor", "floor_divide", "ge", "gt", "item", "le",
+                 "logical_and", "logical_not", "logical_or", "lt", "maximum",
                  "minimum", "mul", "ne", "neg", "pow", "remainder", "round", "sqrt", "sub", "to", "trunc")
 )  # fmt: skip
 _SAME = frozenset(
@@ -120,10 +121,16 @@ def calculated(term: Hashable) -> Callable[[Mapping[str, int]], int] | None:
     return None
 
 
+def _writes(node: Any) -> bool:
+    """Whether a node writes to an operand: `aten::add_`, `aten::__iand__`, not `aten::__and__`."""
+    kind = node.kind()
+    return kind.endswith("_") and (not kind.endswith("__") or "::__i" in kind)
+
+
 def is_written(value: Any) -> bool:
     """Whether a node writes to a value, or to what may be a view of it."""
     users = [use.user for use in value.uses()]
-    if value.node().kind().endswith("_") or any(user.kind().endswith("_") for user in users):
+    if _writes(value.node()) or any(map(_writes, users)):
         return True
     return any(is_written(output) for user in users if user.kind() in _VIEWS for output in outputs_of(user))
 

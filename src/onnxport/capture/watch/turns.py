@@ -5,6 +5,7 @@ What is compared with a number, as in `n > 512`, needs none of this: it is found
 
 from __future__ import annotations
 
+import ast
 import functools
 import math
 import operator
@@ -32,10 +33,12 @@ _PYTHON: Mapping[str, Callable[..., Any]] = {
     "abs": operator.abs,
     **{name: getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
     **{f"__{name}__": getattr(operator, f"{name}_") for name in ("and", "or")},
+    **{f"__{name}__": getattr(operator, name) for name in ("xor", "lshift", "rshift")},
+    "div": lambda a, b, mode=None: torch.div(*map(torch.as_tensor, (a, b)), rounding_mode=mode),
+    "round": lambda a, decimals=0: torch.round(torch.as_tensor(a), decimals=decimals),
 }
 _OF_TENSORS = frozenset(
-    {"ceil", "clamp", "div", "exp", "floor", "log", "logical_and", "logical_not", "logical_or", "maximum", "minimum"}
-    | {"round", "sqrt", "trunc"}
+    "ceil clamp exp floor log logical_and logical_not logical_or maximum minimum sqrt trunc".split()
 )
 _IDENTITIES = frozenset({"Int", "Float", "ScalarImplicit", "NumToTensor", "detach", "alias", "item"})
 
@@ -127,9 +130,7 @@ def _constant(kind: str, text: str) -> Any:
     """A constant as terms have it: its type, and how it is written."""
     if kind == "NoneType":
         return None
-    if kind == "bool":
-        return text == "True"
-    return float(text)
+    return ast.literal_eval(text) if kind in ("bool", "str") else float(text)
 
 
 def _is_found_by_doubling(term: Any) -> bool:
