@@ -38,7 +38,20 @@ _PYTHON: Mapping[str, Callable[..., Any]] = {
     "round": lambda a, decimals=0: torch.round(torch.as_tensor(a), decimals=decimals),
 }
 _OF_TENSORS = frozenset(
-    "ceil clamp exp floor log logical_and logical_not logical_or maximum minimum sqrt trunc".split()
+    [
+        "ceil",
+        "clamp",
+        "exp",
+        "floor",
+        "log",
+        "logical_and",
+        "logical_not",
+        "logical_or",
+        "maximum",
+        "minimum",
+        "sqrt",
+        "trunc",
+    ]
 )
 _IDENTITIES = frozenset({"Int", "Float", "ScalarImplicit", "NumToTensor", "detach", "alias", "item"})
 
