@@ -239,8 +239,13 @@ class Trials:
         alike = [i for i, numbers in enumerate(zip(*seen)) if len(set(numbers)) == 1]
         options = self.scanned(counted) if alike else []
         found = zip(options, self.reruns.computed(counted, options))
+        shows = 0 in self.sizes.values()  # what is empty shows nothing
         different = (
-            at for at, numbers in found if isinstance(numbers, tuple) and any(numbers[i] != seen[0][i] for i in alike)
+            at
+            for at, numbers in found
+            if isinstance(numbers, tuple)
+            and (shows or 0 not in at.values())
+            and any(numbers[i] != seen[0][i] for i in alike)
         )
         return list(itertools.islice(different, _TIMES))
 
