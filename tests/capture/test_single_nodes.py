@@ -223,3 +223,25 @@ def test_errors_are_those_of_torch() -> None:
         with pytest.raises(Exception) as found:
             trace.record(call, (IMAGE,), {})
         assert str(expected.value).partition("\n")[0] in str(found.value)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: F.batch_norm(x, FOUR, FOUR, training=x.shape[2] > 6),
+        lambda x: F.instance_norm(x, FOUR, FOUR, use_input_stats=x.shape[2] > 6),
+        lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=x.shape[2] > 6),
+    ],
+    ids=["batch_norm", "instance_norm", "attention"],
+)
+def test_bools_of_sizes_are_no_constants(function: Any) -> None:
+    """They are told, or live."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        result = onnxport.export(
+            Called(function), (IMAGE,), input_names=["x"], dynamic_axes={"x": {2: "h"}}, opset_version=17
+        )
+    x = torch.linspace(-1, 1, 2 * 4 * 8 * 6).reshape(2, 4, 8, 6)
+    expected = function(x)
+    is_right = torch.allclose(torch.as_tensor(result(x)), expected, atol=1e-4)
+    assert is_right or any("may be right only at h=6" in str(warning.message) for warning in told)

@@ -36,6 +36,11 @@ def _number(given: Any) -> Any:
     return given if given.__class__ in _NUMBERS else UNKNOWN
 
 
+def _false(given: Any) -> Any:
+    """False; a bool of sizes is decided elsewhere."""
+    return False if given is False else UNKNOWN
+
+
 def _float(given: Any) -> Any:
     return float(given) if given.__class__ in (int, float) else UNKNOWN
 
@@ -86,7 +91,7 @@ def _batch_norm(
     eps: Any = 1e-5,
 ) -> tuple[Any, ...]:
     numbers = _float(momentum), _float(eps)
-    return input, weight, bias, running_mean, running_var, UNKNOWN if training else False, *numbers, True
+    return input, weight, bias, running_mean, running_var, _false(training), *numbers, True
 
 
 def _instance_norm(
@@ -99,7 +104,7 @@ def _instance_norm(
     momentum: Any = 0.1,
     eps: Any = 1e-5,
 ) -> tuple[Any, ...]:
-    writes = use_input_stats and running_mean is not None
+    writes = use_input_stats is not False and running_mean is not None
     numbers = _float(momentum), _float(eps)
     return (
         input,
@@ -132,7 +137,7 @@ def _max_pool(count: int) -> Function:
         return_indices: Any = False,
     ) -> tuple[Any, ...]:
         steps = (_ints(x, count) for x in (kernel_size, () if stride is None else stride, padding, dilation))
-        return input, *steps, UNKNOWN if return_indices else _number(ceil_mode)
+        return input, *steps, _number(ceil_mode) if return_indices is False else UNKNOWN
 
     return operands
 
@@ -170,7 +175,7 @@ def _adaptive_pool(count: int) -> Function:
 
 
 def _dropout(input: Any, p: Any = 0.5, training: Any = True, inplace: Any = False) -> tuple[Any, ...]:
-    return input, _float(p), UNKNOWN if training or inplace else False
+    return input, _float(p), _false(training) if inplace is False else UNKNOWN
 
 
 def _embedding(
@@ -198,7 +203,7 @@ def _attention(
     enable_gqa: Any = False,
 ) -> tuple[Any, ...]:
     numbers = (
-        UNKNOWN if dropout_p else 0.0,
+        0.0 if dropout_p.__class__ in (int, float) and not dropout_p else UNKNOWN,
         _number(is_causal),
         None if scale is None else _float(scale),
         _number(enable_gqa),
