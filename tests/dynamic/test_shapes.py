@@ -166,6 +166,13 @@ INDEXING = [
     program("write_first", write_first, f("b", "s"), b=2, s=4, out="b, s"),
     program("write_to_front", write_to_front, f("n", 3), f("m", 3), n=2, m=3, out="n + m, 3"),
     program("fill_diagonal", lambda x: x.clone().fill_diagonal_(0), f("n", "n"), n=3, out="n, n"),
+    program(
+        "diagonal_at_a_size",
+        lambda x: (x.diagonal(x.shape[0] - 6), x.diag(3 - x.shape[0]), torch.diag_embed(x, x.shape[0] - 3)),
+        f("n", 6),
+        n=5,
+        others=[at(n=1), at(n=3), at(n=8), at(n=13)],
+    ),
     program("diagonal", lambda x: x.diagonal(dim1=1, dim2=2), f("b", "n", "n"), b=1, n=3, out="b, n"),
     program("tril", lambda x: x.tril(-1), f("n", "m"), n=3, m=2, out="n, m"),
     program("pad_constant", lambda x: F.pad(x, (1, 2), value=3.0), f("b", "s"), b=1, s=3, out="b, s + 3"),

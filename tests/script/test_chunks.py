@@ -31,6 +31,13 @@ def written(x):
     return x
 
 
+def cut(x):
+    total = torch.zeros(1, 2)
+    for piece in x.split(2):
+        total = total * 2 + piece.sum(0, keepdim=True)
+    return total
+
+
 def named(x):
     a, b = x.chunk(2)
     return a.sum(0) - 2 * b.sum(0)
@@ -43,8 +50,8 @@ def named_and_written(x):
     return x + b.sum(0)
 
 
-@pytest.mark.parametrize("opset", [11, 13, 17, 18, 28])
-@pytest.mark.parametrize("function", [last, counted, each, listed, written, named, named_and_written])
+@pytest.mark.parametrize("opset", [8, 9, 10, 11, 13, 17, 18, 28])
+@pytest.mark.parametrize("function", [last, counted, each, listed, written, cut, named, named_and_written])
 def test_pieces(function, opset):
     scripted = torch.jit.script(function)
     result = onnxport.export(

@@ -16,14 +16,15 @@ import torch
 from .. import dims as sizes
 from ..dims import Dim, Size
 from ..dtypes import real_of, to_onnx
-from ..errors import LoweringError
+from ..errors import LoweringError, OpsetError
 from .builder import Builder
 from .emit import INT64_MAX
 from .finish import prune
-from .values import Kind, ListOf, Scalar, Sequence, Tensor
+from .values import Cuts, Kind, ListOf, Scalar, Sequence, Tensor
 
 # Element types of onnxruntime's SplitToSequence.
 _SPLITTABLE = (torch.float32, torch.float64, torch.int32, torch.int64)
+_WHAT = "a list of tensors whose length is known only at run time"
 
 
 def sequence_value(dtype: torch.dtype, name: str | None = None) -> ir.Value:
@@ -66,7 +67,7 @@ def of_elements(
         else:
             content = g.full([0, *dims], False if dtype == torch.bool else 0, dtype)
         return Sequence(kind, dtype, dims, rows=content)
-    g.require(11, "a list of tensors whose length is known only at run time")
+    g.require(11, _WHAT)
     if elements:
         return _made(g, kind, dtype, _common(elements), "SequenceConstruct", [_put_in(g, e) for e in elements])
     return _made(g, kind, dtype, dims, "SequenceEmpty", [], dtype=to_onnx(_held(dtype)))
@@ -121,6 +122,11 @@ def as_sequence(g: Builder, x: Sequence) -> Sequence:
 
 def pieces(g: Builder, x: Tensor, size: Size, axis: int) -> Sequence:
     """torch.split: pieces of a size along an axis, the last one perhaps shorter."""
+    try:
+        g.require(11, _WHAT)
+    except OpsetError as error:
+        cuts = Cuts(-(-x.shape[axis] // size), lambda i: g.slice(x, [i * size], [(i + 1) * size], [axis]), error)
+        return Sequence(Tensor, x.dtype, _of_pieces(x, axis), value=cuts)
     if x.dtype in _SPLITTABLE:
         return _split(g, x, _of_pieces(x, axis), [g.value(g.size(size))], axis=axis)
     length = x.shape[axis]
@@ -141,7 +147,7 @@ def _of_pieces(x: Tensor, axis: int) -> tuple[Size | None, ...]:
 
 
 def _split(g: Builder, x: Tensor, dims: Any, size: list[ir.Value], **attributes: int) -> Sequence:
-    g.require(11, "a list of tensors whose length is known only at run time")
+    g.require(11, _WHAT)
     return _made(g, Tensor, x.dtype, dims, "SplitToSequence", [g.value(x), *size], **attributes)
 
 
@@ -173,6 +179,8 @@ def _split_in_loop(g: Builder, x: Tensor, dims: Any, lengths: Tensor, axis: int,
 def length(g: Builder, x: Sequence) -> Size:
     if x.rows is not None:
         return x.rows.shape[0]
+    if x.cuts is not None:
+        return x.cuts.count
     count = g.append("SequenceLength", [x.value], {}, 1).outputs[0]
     return g.int_of(_tensor(g, count, torch.int64, ()), "len", minimum=0)
 
@@ -181,6 +189,8 @@ def get(g: Builder, x: Sequence, index: Size) -> Any:
     """The element at an index; a number, if the list is of numbers."""
     if x.rows is not None:
         element = g.gather(x.rows, g.size(index), 0) if isinstance(index, Dim) else _gather(g, x.rows, index)
+    elif x.cuts is not None:
+        element = x.cuts.at(position(index, x.cuts.count))
     else:
         value = g.append("SequenceAt", [x.value, g.value(g.size(index))], {}, 1).outputs[0]
         element = _taken_out(g, value, x.dtype, _some(g, x.dims))

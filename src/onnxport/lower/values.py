@@ -7,6 +7,7 @@ time are `Scalar`s, which refuse to be used as Python numbers.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn, Union
 
@@ -161,6 +162,15 @@ class ListOf:
 Kind = Union[type, ListOf]
 
 
+@dataclass(frozen=True, slots=True)
+class Cuts:
+    """A list of pieces of a tensor where the opset has no lists: each can be had, all together are the error."""
+
+    count: Size
+    at: Callable[[Size], Tensor]
+    error: LoweringError
+
+
 class Sequence:
     """A list whose length is known only at run time: of tensors of one dtype, of numbers, or of lists of these.
 
@@ -168,10 +178,10 @@ class Sequence:
 
     `rows` holds the elements along its first axis, where all have the same sizes; numbers always do. Otherwise
     `value` is an ONNX sequence. `dims` are the sizes of each element: None for one that differs from element to
-    element, or for all if even their number does.
+    element, or for all if even their number does. `cuts` are there instead of a value where an opset has no sequences.
     """
 
-    __slots__ = ("dims", "dtype", "element", "held", "kind", "named", "rows", "value")
+    __slots__ = ("_value", "dims", "dtype", "element", "held", "kind", "named", "rows")
 
     def __init__(
         self,
@@ -180,18 +190,28 @@ class Sequence:
         dims: tuple[Size | None, ...] | None,
         *,
         rows: Tensor | None = None,
-        value: ir.Value | None = None,
+        value: ir.Value | Cuts | None = None,
         held: tuple[Any, ...] = (),
     ) -> None:
         self.kind = kind  # Tensor, int, float, bool, or a `ListOf` these
         self.dtype = dtype
         self.dims = dims
         self.rows = rows
-        self.value = value
+        self._value = value
         self.held = held  # storages whose memory elements may share, with the number of writes to them at that time
         self.element: Any = None  # of a list of views: gives the view at an index
         # Gives as many elements as a program has names for (`a, b = ...`) in a cheaper way; None if it can't.
         self.named: Any = None
+
+    @property
+    def value(self) -> ir.Value | None:
+        if isinstance(self._value, Cuts):
+            raise self._value.error
+        return self._value
+
+    @property
+    def cuts(self) -> Cuts | None:
+        return self._value if isinstance(self._value, Cuts) else None
 
     def _refuse(self, *_: object) -> NoReturn:
         raise LoweringError(

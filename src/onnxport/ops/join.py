@@ -122,7 +122,7 @@ def chunk(g: Builder, self: Tensor, chunks: Size, dim: int = 0) -> list[Tensor] 
     """chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]"""
     axis = wrap(dim, self.rank)
     size = self.shape[axis]
-    if isinstance(chunks, int) and (isinstance(size, int) or g.opset < 11 or sizes.exact_div(size, chunks) is not None):
+    if isinstance(chunks, int) and (isinstance(size, int) or sizes.exact_div(size, chunks) is not None):
         return _chunks(g, self, chunks, axis)
     made = listing.pieces(g, self, -(-size // chunks), axis)
     made.named = lambda count: _chunks(g, self, count, axis) if count == chunks else None

@@ -82,7 +82,7 @@ def narrow_tensor(g: Builder, self: Tensor, dim: int, start: Tensor, length: Siz
 
 
 @lowering("aten::diagonal", "aten::diagonal_copy")
-def diagonal(g: Builder, self: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+def diagonal(g: Builder, self: Tensor, offset: Size = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)
 
     With both axes made one, the diagonal is every (m + 1)-th element.
@@ -91,14 +91,14 @@ def diagonal(g: Builder, self: Tensor, offset: int = 0, dim1: int = 0, dim2: int
     rest = [d for d in range(self.rank) if d not in (a, b)]
     n, m = self.shape[a], self.shape[b]
     flat = g.reshape(g.transpose(self, [*rest, a, b]), [*[self.shape[d] for d in rest], n * m])
-    length = sizes.maximum(sizes.minimum(n, m - offset) if offset >= 0 else sizes.minimum(n + offset, m), 0)
-    begin = offset if offset >= 0 else m * -offset
-    places = g.add(g.mul(g.range(0, length), g.size(m + 1)), g.size(begin))
+    right, down = sizes.maximum(offset, 0), sizes.maximum(-offset, 0)
+    length = sizes.maximum(sizes.minimum(n - down, m - right), 0)
+    places = g.add(g.mul(g.range(0, length), g.size(m + 1)), g.size(right + m * down))
     return g.gather(flat, places, len(rest))
 
 
 @lowering("aten::diag")
-def diag(g: Builder, self: Tensor, diagonal: int = 0) -> Tensor:
+def diag(g: Builder, self: Tensor, diagonal: Size = 0) -> Tensor:
     """diag(Tensor self, int diagonal=0) -> Tensor"""
     return diag_embed(g, self, diagonal) if self.rank == 1 else _diagonal(g, self, diagonal)
 
@@ -107,22 +107,22 @@ _diagonal = diagonal
 
 
 @lowering("aten::linalg_diagonal")
-def linalg_diagonal(g: Builder, A: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+def linalg_diagonal(g: Builder, A: Tensor, offset: Size = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)"""
     return diagonal(g, A, offset, dim1, dim2)
 
 
 @lowering("aten::diag_embed")
-def diag_embed(g: Builder, self: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+def diag_embed(g: Builder, self: Tensor, offset: Size = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor"""
     a, b = wrap_all([dim1, dim2], self.rank + 1)
-    if offset < 0:
-        return diag_embed(g, self, -offset, dim2, dim1)
-    x = self
-    if offset:
-        x = g.concat([x, g.full([*x.shape[:-1], offset], 0, x.dtype)], x.rank - 1)
+    before, after = (
+        [] if n == 0 else [g.full([*self.shape[:-1], n], 0, self.dtype)]
+        for n in (sizes.maximum(-offset, 0), sizes.maximum(offset, 0))
+    )
+    x = g.concat([*before, self, *after], self.rank - 1)
     index = g.range(0, x.shape[-1])
-    on = g.equal(g.add(g.unsqueeze(index, [1]), offset), index)
+    on = g.equal(g.add(g.unsqueeze(index, [1]), g.size(offset)), index)
     embedded = g.where(on, g.unsqueeze(x, [x.rank]), g.scalar(0, x.dtype))
     placed = {a: x.rank - 1, b: x.rank}
     rest = iter(range(x.rank - 1))
@@ -130,7 +130,7 @@ def diag_embed(g: Builder, self: Tensor, offset: int = 0, dim1: int = -2, dim2: 
 
 
 @lowering("aten::diagflat")
-def diagflat(g: Builder, self: Tensor, offset: int = 0) -> Tensor:
+def diagflat(g: Builder, self: Tensor, offset: Size = 0) -> Tensor:
     """diagflat(Tensor self, int offset=0) -> Tensor"""
     return diag_embed(g, g.reshape(self, [self.numel]), offset)
 
