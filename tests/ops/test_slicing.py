@@ -92,6 +92,17 @@ WINDOWS = [
         f32(3, 4, 4),
         dynamic={0: "n", 1: "m"},
     ),
+    case(
+        "as_strided_from_a_size",
+        lambda x: x.as_strided(
+            (x.shape[0], x.shape[1], x.shape[1]),
+            (x.stride(0), x.stride(1) - x.stride(2), x.stride(2)),
+            storage_offset=x.stride(2) * (x.shape[1] - 1),
+        ),
+        f32(2, 3, 5),
+        dynamic={0: {0: "b"}},
+    ),
+    case("as_strided_after_a_size", lambda x: x.as_strided((2,), (1,), x.shape[0] - 2), f32(5), dynamic=N),
     case("as_strided_dynamic", lambda x: x.as_strided((x.shape[0] - 1, 2), (1, 1)), f32(5), dynamic=N),
 ]
 

@@ -183,8 +183,8 @@ def as_strided(
     It looks at memory, which ONNX doesn't show: right only where `self` fills its memory, from its begin on.
     """
     self = _in_memory_order(g, self)
-    places = g.size(storage_offset or 0)
-    reach: Size = storage_offset or 0
+    reach: Size = 0 if storage_offset is None else storage_offset
+    places = g.size(reach)
     for length, by in zip(size, stride):
         along = g.mul(g.range(0, length), g.size(by))
         places = g.add(g.unsqueeze(places, [places.rank]), along)
