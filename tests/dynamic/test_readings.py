@@ -10,6 +10,7 @@ import onnxport
 from onnxport.errors import OnnxExporterWarning
 
 BATCH = torch.tensor([0, 0, 0, 0, 1, 1, 1, 1, 1])
+LAYERS = (torch.sin, torch.cos, torch.tanh, torch.neg)
 
 
 def pooled(x, batch):
@@ -51,6 +52,17 @@ def written_afterwards(x, lengths):
     return x.new_zeros(count) + lengths.sum()
 
 
+def pieces_by_their_ends(x, counts):
+    """As experts are given their tokens: one layer for each piece, none for pieces of nothing."""
+    start, pieces = 0, []
+    for i, count in enumerate(counts.numpy()):
+        if count == 0:
+            continue
+        pieces.append(LAYERS[i](x[start : start + count]))
+        start = start + count
+    return torch.cat(pieces)
+
+
 CASES = {
     "the number of graphs": (
         pooled, (torch.randn(9, 4), BATCH), (torch.randn(7, 4), torch.tensor([0, 0, 1, 2, 3, 3, 4])), {"x": {0: "n"}, "batch": {0: "n"}},
@@ -67,6 +79,9 @@ CASES = {
         cut, (torch.randn(3, 9), torch.tensor([6, 4, 3])), (torch.randn(3, 9), torch.tensor([3, 2, 5])), {"x": {1: "w"}},
     ),
     "a sum, and arithmetic": (repeated, (torch.randn(3), torch.tensor([4, 2])), (torch.randn(3), torch.tensor([1, 7])), {"x": {0: "n"}}),
+    "sums up to each of a list": (
+        pieces_by_their_ends, (torch.randn(9, 2), torch.tensor([2, 1, 4, 2])), (torch.randn(9, 2), torch.tensor([5, 0, 1, 3])), {"x": {1: "w"}},
+    ),
     "by numpy": (of_numpy, (torch.randn(3, 9), torch.tensor([6, 4, 3])), (torch.randn(3, 9), torch.tensor([3, 2, 5])), {"x": {1: "w"}}),
     "written to afterwards": (
         written_afterwards, (torch.randn(2), torch.tensor([4, 2])), (torch.randn(2), torch.tensor([1, 7])), {"x": {0: "n"}},

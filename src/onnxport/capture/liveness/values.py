@@ -92,8 +92,8 @@ _FACTORS, _ELEMENTS = 4, 64
 
 
 def numbers(program: Program) -> dict[str, int]:
-    """What was read, under names that stand beside the labels of sizes: each element of a list, and its extremes;
-    and products of ints, as a count that begins at 0 makes them."""
+    """What was read, under names that stand beside the labels of sizes: each element of a list, the sums up to it, and its
+    extremes; and products of ints, as a count that begins at 0 makes them."""
     found: dict[str, int] = {}
     for index, reading in enumerate(program.readings):
         if reading.of_sizes or reading.what == ROWS:  # their labels tell, or the tensor that has them
@@ -117,17 +117,26 @@ def made_of_sizes(program: Program) -> dict[str, int]:
     }
 
 
-def _parts(reading: Reading) -> Mapping[str, tuple[int, tuple[Any, ...]]]:
-    """The numbers that a reading has, and the operator that takes each out of its tensor."""
+def _parts(reading: Reading) -> Mapping[str, tuple[int, tuple[tuple[Any, ...], ...]]]:
+    """The numbers that a reading has, and the operators that take each out of its tensor."""
     content = reading.content
     if isinstance(content, int):
         return {"": (content, ())}
-    parts: dict[str, tuple[int, tuple[Any, ...]]] = {
-        f"[{i}]": (number, ("select", 0, i)) for i, number in enumerate(content[:_ELEMENTS])
+    parts: dict[str, tuple[int, tuple[tuple[Any, ...], ...]]] = {
+        f"[{i}]": (number, (("select", 0, i),)) for i, number in enumerate(content[:_ELEMENTS])
     }
     if len(content) > 1:
-        parts |= {" max": (max(content), ("max",)), " min": (min(content), ("min",)), " sum": (sum(content), ("sum",))}
+        extremes = {" max": max(content), " min": min(content), " sum": sum(content)}
+        parts |= {part: (number, _REDUCED[part]) for part, number in extremes.items()}
+        # Pieces of unequal lengths, cut off one after the other, end there.
+        ends = itertools.accumulate(content[: min(_ELEMENTS, len(content) - 1)])
+        parts |= {
+            f" to {i}": (number, (("slice", 0, 0, i + 1, 1), *_REDUCED[" sum"])) for i, number in enumerate(ends) if i
+        }
     return parts
+
+
+_REDUCED: dict[str, tuple[tuple[Any, ...], ...]] = {" max": (("max",),), " min": (("min",),), " sum": (("sum", None),)}
 
 
 def are_told_apart(seen: Sequence[Mapping[str, int]]) -> bool:
@@ -183,10 +192,9 @@ def computed(program: Program, expression: Expression, near: Node) -> tuple[list
         reading = program.readings[index]
         reading.followed = True
         result: Any = reading.value
-        operator = _parts(reading)[part][1]
-        if operator:
-            result = add("reshape", result, [-1])
-            result = add(operator[0], result, *operator[1:], *([None] if operator[0] == "sum" else []))
+        operators = _parts(reading)[part][1]
+        for name, *arguments in (("reshape", [-1]), *operators) if operators else ():
+            result = add(name, result, *arguments)
         return add("Int", result)
 
     first, *factors = expression.label.split(" by ")
@@ -215,6 +223,7 @@ def _split(label: str) -> tuple[int, str]:
 _SCHEMAS = {
     "reshape": "aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)",
     "select": "aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
+    "slice": "aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)",
     "max": "aten::max(Tensor self) -> Tensor",
     "min": "aten::min(Tensor self) -> Tensor",
     "sum": "aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
