@@ -357,3 +357,28 @@ def test_loops_in_long_loops_are_looked_for_once():
         return calls
 
     assert looked(40) < 3 * looked(20)
+
+
+def steps_of_a_quotient(x, h):
+    """All steps of all sequences in one row, as recurrent policies have them."""
+    outs = []
+    for step in x.reshape(h.shape[0], -1, 2).swapaxes(0, 1):
+        h = torch.tanh(h + step)
+        outs.append(h)
+    return torch.stack(outs, 1).flatten(0, 1)
+
+
+def test_as_many_iterations_as_a_tensor_has_rows():
+    arguments = torch.randn(10, 2), torch.randn(2, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OnnxExporterWarning)
+        result = onnxport.export(
+            steps_of_a_quotient,
+            arguments,
+            input_names=["x", "h"],
+            dynamic_axes={"x": {0: "m"}, "h": {0: "n"}},
+            opset_version=17,
+        )
+    for m, n in ((10, 2), (21, 3), (4, 1), (3, 3)):
+        arguments = torch.randn(m, 2), torch.randn(n, 2)
+        torch.testing.assert_close(result(*arguments), steps_of_a_quotient(*arguments))

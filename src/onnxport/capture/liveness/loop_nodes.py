@@ -223,7 +223,7 @@ class Loop:
             given = self.rolling.mapped(role.unpacked.inputs[0])
             made = node_of("aten::__getitem__.t", GET, [given, at], origin, role.unpacked.outputs[0].type)
             self.rolling.indexed.add(role.unpacked.outputs[0])
-            if role.length == self.run.count and self.rolling.is_cut_by_values(role.unpacked):
+            if role.length == self.run.count and self.rolling.says_how_often(role.unpacked):
                 self._count(given)
             self.inner.append(made)
         self.values[role] = made.outputs[0]

@@ -360,13 +360,15 @@ class Rolling:
         is_element = 0 <= index < run.start and self.nodes[index].op == "prim::ListUnpack"
         return (self.nodes[index] if is_element else None), output
 
-    def is_cut_by_values(self, unpacked: Node) -> bool:
-        """Whether a list that is taken apart are the pieces of a tensor that a list which was read says the sizes of, or rows
-        as many as values say."""
+    def says_how_often(self, unpacked: Node) -> bool:
+        """Whether a list that is taken apart is as long at other sizes and values as a loop over it runs then: all that a tensor
+        has along an axis, or pieces of a tensor that a list which was read says the sizes of."""
         index, _ = self.made.get(unpacked.inputs[0], (-1, 0))  # type: ignore[call-overload]
         operands = self.nodes[index].inputs if index >= 0 else []
-        if operands and self.nodes[index].op == "aten::unbind.int" and operands[1] == 0:
-            return self.lists.counts(operands[0])
+        if operands and self.nodes[index].op == "aten::unbind.int":
+            if operands[1] == 0:
+                self.lists.counts(operands[0])  # they are followed
+            return True
         makers = [self.made.get(x, (-1, 0))[0] for x in operands if x.__class__ is Value]
         return any(self.nodes[i].op == "prim::tolist" for i in makers if i >= 0)
 
