@@ -397,7 +397,8 @@ class Builder(Emitter):
         return found[0]
 
     def size_vector(self, size: Size) -> Tensor:
-        """A size as a one-element int64 vector made by nodes, in the outermost scope that has its sources."""
+        """A size as a one-element int64 vector made by nodes, in the outermost scope that has its sources; a quotient by what
+        may be 0 stays behind the `if` that may have asked for that."""
         if isinstance(size, int):
             return self.ints([size])
         scopes = [self.scope.source(name) for name in sizes.free_symbols(size)]
@@ -405,7 +406,8 @@ class Builder(Emitter):
             missing = [n for n in sizes.free_symbols(size) if self.scope.source(n) is None]
             raise LoweringError(f"the size {size} can't be read at run time: nothing here has {', '.join(missing)}")
         deepest = max((found[1] for found in scopes if found), key=lambda scope: scope.depth, default=self.root)
-        with self.within(deepest):
+        stays = deepest is not self.scope and _may_divide_by_zero(size)
+        with self.within(self.scope if stays else deepest):
             return self._polynomial(size)
 
     def _polynomial(self, size: Size) -> Tensor:
@@ -478,6 +480,15 @@ class Builder(Emitter):
         scope = Scope(self.scope)
         with self.within(scope):
             yield scope
+
+
+def _may_divide_by_zero(size: Size) -> bool:
+    atoms = [atom for _, powers in sizes.terms(size) for atom, _ in powers]
+    return any(
+        (atom.kind in ("floordiv", "mod") and not sizes.known_ge(atom.args[1], 1))
+        or any(map(_may_divide_by_zero, atom.args))
+        for atom in atoms
+    )
 
 
 def _hashable(value: Any) -> Any:

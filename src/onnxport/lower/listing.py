@@ -328,8 +328,10 @@ def cat(g: Builder, x: Sequence, dim: int) -> Tensor:
 
 
 def position(index: Size, count: Size) -> Size:
-    """An index counted from the front; it is in range."""
-    return index if sizes.known_ge(index, 0) else index % count
+    """An index counted from the front; it is in range, or never used: sizes are computed outside of an `if len(x) > 0`."""
+    if sizes.known_ge(index, 0):
+        return index
+    return count + index if sizes.known_lt(index, 0) else index % sizes.maximum(count, 1)
 
 
 def fits(x: Sequence, tensor: Tensor) -> bool:
