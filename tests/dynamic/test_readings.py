@@ -156,3 +156,20 @@ def test_readings_that_nothing_tells_apart_are_warned_of():
     with pytest.warns(OnnxExporterWarning, match="takes ints out of tensors, several of which were alike in all runs"):
         result = onnxport.export(Model(), args, input_names=list(axes), dynamic_axes=axes)
     assert result(torch.randn(3, 5), torch.tensor([1, 2, 5])).shape == (5,)
+
+
+def experts(x):
+    """One layer for the tokens of each expert; at small sizes some have none."""
+    expert = (x[:, 0] > 0).long() + 2 * (x[:, 1] > 0).long()
+    order = expert.argsort(stable=True)
+    pieces = pieces_by_their_ends(x[order], torch.bincount(expert, minlength=4))
+    return torch.zeros_like(pieces).index_copy(0, order, pieces)
+
+
+def test_experts_without_tokens():
+    x = torch.randn(40, 2, generator=torch.Generator().manual_seed(0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OnnxExporterWarning)
+        result = onnxport.export(experts, (x,), input_names=["x"], dynamic_axes={"x": {0: "n"}}, opset_version=17)
+    for count in (40, 23, 2, 1):
+        torch.testing.assert_close(result(x[:count]), experts(x[:count]))

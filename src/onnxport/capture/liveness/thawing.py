@@ -133,7 +133,8 @@ class Thawing:
             return
         found, broken, comparable = compare(self.program, trial.read())
         odd = broken or next((d for d in found.values() if integer(d.mine) is None or integer(d.theirs) is None), None)
-        if odd is not None and trial.values is not None and (broken is not None or self.trials.rolls):
+        elsewhere = broken is not None and (trial.values is not None or bool(confirms and self._read))
+        if odd is not None and (elsewhere or (trial.values is not None and self.trials.rolls)):
             # Lists that were read happen to hold equal numbers, or those of another one: their loops aren't recognised. Or an
             # `if` goes another way, as past pieces of nothing. Whether the program gives the same there is tried.
             self.doubtful.append((trial, odd))
