@@ -6,9 +6,21 @@ import warnings
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 import onnxport
 from onnxport.errors import OnnxExporterWarning
+
+
+def patches(x, n, m):
+    """A table of positions that is scaled to the image, unless it is as large already."""
+    count = F.avg_pool2d(x[None, None], 2).flatten().shape[0]
+    if count == 16 and n == m:
+        return x * 2
+    scaled = F.interpolate(torch.ones(1, 1, 4, 4), scale_factor=((n // 2 + 0.1) / 4, (m // 2 + 0.1) / 4))
+    assert scaled.shape[-2:] == (n // 2, m // 2)
+    return x * 3 * scaled.mean()
+
 
 WRONG = {
     "remainder_of_large_ones": lambda x, n, m: x * 2 if n > 16 and n % 4 == 3 else x * 3,
@@ -26,6 +38,9 @@ WRONG = {
     "a_key": lambda x, n, m: x * {10: 2}.get(int(n), 3),
     "a_text": lambda x, n, m: x * 2 if str(m) == "9" else x * 3,
     "a_float": lambda x, n, m: x * 2 if float(n) / 3 > 10.2 else x * 3,
+    "a_square": lambda x, n, m: x * 2 if n * m == 16 and n == m else x * 3,
+    "a_square_of_pieces": lambda x, n, m: x * 2 if (n // 4) * (m // 4) == 16 and n == m else x * 3,
+    "a_square_of_patches": patches,
     "in_a_list": lambda x, n, m: x * 2 if torch.tensor([n, m]).tolist()[0] > 40 else x * 3,
 }
 RIGHT = {

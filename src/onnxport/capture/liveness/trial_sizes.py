@@ -112,8 +112,8 @@ def farthest(sizes: Sizes) -> dict[str, dict[str, int]]:
 
 
 def scanned(sizes: Sizes, conversions: Sequence[Conversion] = ()) -> list[dict[str, int]]:
-    """Sizes for which what is decided can be computed, the nearest first: all together, or one label by itself, the others
-    as they are, small or 1. Those about what sizes were compared with are among them."""
+    """Sizes for which what is decided can be computed, the nearest first: all together, all alike (`h == w`), or one label by
+    itself, the others as they are, small or 1. Those about what sizes were compared with are among them."""
     found: dict[tuple[int, ...], dict[str, int]] = {}
     bounds = {c.threshold + step for c in conversions if c.threshold is not None for step in (-1, 0, 1)}
     least = 0 if any(c.threshold == 0 for c in conversions) else 1  # `if cache.shape[1] > 0`
@@ -122,7 +122,7 @@ def scanned(sizes: Sizes, conversions: Sequence[Conversion] = ()) -> list[dict[s
         steps = [size + step for step in range(-_NEAR, _NEAR + 1)]
         for n in (*steps, *range(least, _NEAR), *(size * factor // 4 for factor in _QUARTERS), *sorted(bounds)):
             together = {other: max(1, s + n - size) for other, s in sizes.items()}
-            for made in (together, *({**other, label: n} for other in others)):
+            for made in (together, dict.fromkeys(sizes, n), *({**other, label: n} for other in others)):
                 if n >= least and made != sizes:
                     found.setdefault(tuple(made.values()), made)
 

@@ -22,7 +22,7 @@ from .computation import Computation, Function, Learned, Number, Sizes, computat
 from .dependence import Dependence, reads_content
 from .pitfalls import KEYS
 from .readings import ROWS
-from .terms import COMPARISONS, Terms, is_fixed, is_known, labels_of
+from .terms import COMPARISONS, Terms, calculated, is_fixed, is_known, labels_of
 from .turns import Turns
 
 # No more elements are made to read numbers from, in all the tensors that lead to them.
@@ -144,11 +144,15 @@ class Conditions:
 
     @property
     def alone(self) -> list[Conditions]:
-        """All of these, and those by themselves that can be read at any sizes, as no tensors are made for them."""
-        if not self._computed_by.elements:
-            return [self]
-        light = self._those(pair for pair in self._varying if not _is_made(pair[1]))
-        return [self, light] if light._numbers else [self]
+        """All of these, and those by themselves that can be read at any sizes, as no tensors are made for them; so those that
+        are arithmetic where the others aren't."""
+        parts = [self]
+        if self._computed_by.elements:
+            parts.append(self._those(pair for pair in self._varying if not _is_made(pair[1])))
+        if self._computed_by.labels is None:
+            terms = Terms(self._learned.size_of)
+            parts.append(self._those(pair for pair in self._varying if calculated(terms.of(pair[1]))))
+        return [part for part in parts if part is self or part._numbers]
 
     def _of_kind(self, kind: type) -> Conditions:
         dependence = self._dependence()
