@@ -15,6 +15,7 @@ import torch
 
 from ..program import Block, Location, Node, Operand, Program, Value
 from ..program.ir import Input, Weight
+from ..program.tuple_lists import split_tuple_lists
 from .futures import inline_calls
 from .graph import GraphReader, inputs_of, outputs_of
 from .parts import Object, Parts, has_attributes
@@ -49,7 +50,7 @@ def read(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], names: in
     block.parameters = [entry.value for entry in inputs]
     name = model.original_name if module else (getattr(model, "name", None) or "main_graph")
     modules = {n: m.original_name for n, m in model.named_modules()} if module else {}
-    return Program(
+    program = Program(
         block,
         inputs,
         attributes.weights,
@@ -62,6 +63,8 @@ def read(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], names: in
         keep_alive=graph,
         owner=model,
     )
+    split_tuple_lists(program)
+    return program
 
 
 def _forward(model: Any) -> Any:
