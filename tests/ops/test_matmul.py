@@ -167,6 +167,7 @@ SELDOM = [
     case("int8pack", torch._weight_int8pack_mm, f32(3, 16), BYTES[:5], f32(5), dynamic={0: {0: "n"}}),
     case("relu", lambda a, x, y: torch._addmm_activation(a, x, y, alpha=2), f32(4), f32(2, 3), f32(3, 4)),
     case("vander", lambda x: (torch.vander(x, 3), torch.vander(x, increasing=True)), f32(4)),
+    case("vander_of_no_powers", lambda x: (torch.vander(x, 0), torch.vander(x, 1)), f32(4), dynamic={0: {0: "n"}}),
     case("vander_n", lambda x: (torch.vander(x), torch.linalg.vander(x[None].long())), f32(4), dynamic={0: {0: "n"}}),
     case("nuclear", lambda x: (torch.nuclear_norm(x), torch.nuclear_norm(x, dim=(1, 0), keepdim=True)), f32(3, 4)),
     case("norm_except", lambda x: [torch.norm_except_dim(x, 2, dim) for dim in (0, 1, -1)], f32(3, 4)),

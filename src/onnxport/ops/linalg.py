@@ -549,6 +549,8 @@ def linalg_vander(g: Builder, x: Tensor, N: Any = None) -> Tensor:
         if x.dtype.is_complex:
             raise LoweringError("the number of powers of complex numbers must be known at export; pass N")
         return g.pow(g.unsqueeze(x, [-1]), g.cast(g.range(0, count), x.dtype))
+    if count == 0:
+        return g.full([*x.shape, 0], 1, x.dtype)
     powers = [g.full(x.shape, 1, x.dtype)]
     for _ in range(count - 1):
         powers.append(g.mul(powers[-1], x))
