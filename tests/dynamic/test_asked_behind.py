@@ -62,6 +62,7 @@ def exported(function):
     return model, result, [str(w.message) for w in said if issubclass(w.category, OnnxExporterWarning)]
 
 
+@pytest.mark.usefixtures("one_recording")
 @pytest.mark.parametrize("name", WRONG)
 def test_told(name):
     _, _, said = exported(WRONG[name])

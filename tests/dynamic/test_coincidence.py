@@ -21,6 +21,7 @@ class Shifted(torch.nn.Module):
         return torch.tanh(rolled) if shift else rolled
 
 
+@pytest.mark.usefixtures("one_recording")
 def test_a_choice_by_one_size_does_not_follow_another():
     with pytest.warns(OnnxExporterWarning, match="wrong at sizes like"):
         result = onnxport.export(Shifted(), (torch.randn(2, 8),), None, input_names=["x"], dynamic_axes=AXES)
@@ -97,6 +98,7 @@ def many(x, y):
     return (x[:, 1:] if x.shape[1] > 50 else x) + y.sum()
 
 
+@pytest.mark.usefixtures("one_recording")
 @pytest.mark.parametrize("function", [single, more, less, many], ids=lambda f: f.__name__)
 def test_a_size_that_is_the_sum_of_two_others_by_chance(function):
     """It is tried alone, as the model runs where it isn't their sum."""

@@ -136,6 +136,7 @@ def exported(function, rows=6):
     return result, [str(w.message) for w in said if issubclass(w.category, OnnxExporterWarning)]
 
 
+@pytest.mark.usefixtures("one_recording")
 @pytest.mark.parametrize(
     "function",
     [compared, of_arithmetic, second_of_two, Large(), caught, suppressed],
@@ -147,6 +148,7 @@ def test_told(function):
     assert any("may be wrong at sizes like" in text and f"{__file__}:{line}" in text for text in said)
 
 
+@pytest.mark.usefixtures("one_recording")
 def test_a_refusal_that_another_function_catches_is_told():
     _, said = exported(caught_elsewhere)
     assert any("may be wrong at sizes like n=1689" in text and f"{__file__}:{line_of(refuse)}" in text for text in said)
@@ -157,6 +159,7 @@ def line_of(function):
     return next(first + n for n, line in enumerate(lines) if "# decides" in line)
 
 
+@pytest.mark.usefixtures("one_recording")
 def test_what_takes_long_arithmetic_is_told():
     def hashed(*tensors):
         size = tensors[0].shape[0]

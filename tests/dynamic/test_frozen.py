@@ -219,6 +219,7 @@ def message_of(model, x=None, **options):
     return "\n".join(str(w.message) for w in caught if issubclass(w.category, OnnxExporterWarning))
 
 
+@pytest.mark.usefixtures("one_recording")
 @pytest.mark.parametrize("model", FROZEN, ids=name_of)
 def test_frozen_axes_are_reported_with_their_line(model):
     message = message_of(model)

@@ -109,6 +109,7 @@ def test_cut_to_a_multiple_of_a_part(n):
         torch.testing.assert_close(result(x), part_of_a_size(x))
 
 
+@pytest.mark.usefixtures("one_recording")
 @pytest.mark.parametrize(("function", "n"), [(one_or_all, 8), (one_or_all, 7), (groups, 4), (groups, 2)])
 def test_where_no_branch_does_for_all_it_is_told(function, n):
     _, said = export(function, n)

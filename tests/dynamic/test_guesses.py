@@ -45,6 +45,7 @@ def test_right_at_all_sizes_or_told(name, example, recwarn):
     torch.testing.assert_close(exported(x), function(x))
 
 
+@pytest.mark.usefixtures("one_recording")
 @pytest.mark.parametrize("bound", [37, 60, 150])
 def test_what_a_size_is_compared_with_is_tried(bound):
     def compared(x):
@@ -66,6 +67,7 @@ def test_still_live(p, opset):
     check(p, opset)
 
 
+@pytest.mark.usefixtures("one_recording")
 def test_an_if_beside_an_int_is_looked_at():
     """At small sizes the program is another one behind the `if`, and gives the same."""
 

@@ -171,6 +171,7 @@ def decided_by_rest(x):
 TOLD = (once_and_as_bool, capped_by_if, decided_beside, decided_by_rest)
 
 
+@pytest.mark.usefixtures("one_recording")
 @pytest.mark.parametrize("function", TOLD)
 def test_what_python_computes_of_them_is_told(function):
     with pytest.warns(OnnxExporterWarning, match="test_ints_of_sizes.py"):

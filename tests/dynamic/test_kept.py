@@ -427,6 +427,7 @@ def test_ifs_that_change_nothing_cost_one_trace_at_most(other, is_long, monkeypa
     assert result.verify([torch.randn(n, 6) for n in (1, 2, 5, 8, 64, 100)])
 
 
+@pytest.mark.usefixtures("one_recording")
 @pytest.mark.parametrize("other", OTHERS)
 def test_ifs_that_change_something_are_told(other):
     with pytest.warns(OnnxExporterWarning, match="test_kept.py"):

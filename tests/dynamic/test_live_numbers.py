@@ -262,6 +262,7 @@ def by_its_type(x):
     return x * n if type(n) is int else x
 
 
+@pytest.mark.usefixtures("one_recording")
 @pytest.mark.parametrize("function", [by_an_if, decided_by_an_int, far_away, refused, of_no_graph])
 def test_told(function):
     with pytest.warns(OnnxExporterWarning, match="test_live_numbers.py"):

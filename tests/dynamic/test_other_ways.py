@@ -73,6 +73,7 @@ def warnings_of(function):
     return model, target.getvalue(), [str(w.message) for w in caught if issubclass(w.category, OnnxExporterWarning)]
 
 
+@pytest.mark.usefixtures("one_recording")
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_somewhere(name):
     _, _, messages = warnings_of(WRONG[name])

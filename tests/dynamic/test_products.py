@@ -57,6 +57,7 @@ TOLD = {
 }
 
 
+@pytest.mark.usefixtures("one_recording")
 @pytest.mark.parametrize("name", TOLD)
 def test_what_only_looks_like_one_is_told(name):
     function = TOLD[name]

@@ -63,6 +63,7 @@ def largest(x):
     return x * (0.5 if x.shape[1] > 9 else 0.25)
 
 
+@pytest.mark.usefixtures("one_recording")
 @pytest.mark.parametrize("model", [sine, largest])
 def test_all_else_is_warned_of(model):
     with pytest.warns(OnnxExporterWarning, match="may be"):

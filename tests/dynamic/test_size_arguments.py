@@ -73,6 +73,7 @@ def test_a_root_is_that_of_python_in_the_example():
     compare(onnxport.export(rooted, (x,), input_names=["x"]).model_proto, rooted, ["x"], (x,))
 
 
+@pytest.mark.usefixtures("one_recording")
 def test_bools_that_matter_are_told():
     def ordered(x):
         return x.sort(1, descending=x.shape[1] > 700)[0]
@@ -95,6 +96,7 @@ def appended_if_any(x, cache):
     return torch.cat([cache, x], 1) if cache.shape[1] else x
 
 
+@pytest.mark.usefixtures("one_recording")
 @pytest.mark.parametrize("function", [attended, appended, appended_if_any], ids=lambda f: f.__name__)
 def test_an_empty_cache_is_tried(function):
     """Only where a model asks for it."""

@@ -74,6 +74,7 @@ def test_shortcuts_are_confirmed_by_running_the_program(rows, axis):
         torch.testing.assert_close(result(x), model(x))
 
 
+@pytest.mark.usefixtures("one_recording")
 @pytest.mark.parametrize("kind", ["shape", "values", "last", "random"])
 @pytest.mark.parametrize("rows", [1, 2, 3])
 def test_other_results_are_told(rows, kind):
@@ -90,6 +91,7 @@ def test_numbers_are_live_where_one_row_goes_another_way():
         torch.testing.assert_close(result(x), model(x))
 
 
+@pytest.mark.usefixtures("one_recording")
 def test_other_results_for_one_row_are_told_and_the_rest_is_live():
     model = Folded(more=1)
     result, said = messages(model, torch.randn(2, 12))
@@ -113,6 +115,7 @@ def test_shortcuts_leave_the_models_state_alone():
     assert float(model.count) == 0
 
 
+@pytest.mark.usefixtures("one_recording")
 def test_other_results_for_large_inputs_are_told_too():
     class Bounded(torch.nn.Module):
         def forward(self, x):

@@ -48,6 +48,7 @@ def export(model):
     )
 
 
+@pytest.mark.usefixtures("one_recording")
 @pytest.mark.parametrize("name", TURNS)
 def test_told(name):
     function, n = TURNS[name]
@@ -57,6 +58,7 @@ def test_told(name):
     assert not torch.allclose(result(x), model(x))
 
 
+@pytest.mark.usefixtures("one_recording")
 def test_told_of_a_large_model():
     with pytest.warns(OnnxExporterWarning, match="test_turns.py"):
         export(Model(TURNS["remainder"][0], layers=200))

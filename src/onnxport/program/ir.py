@@ -7,7 +7,7 @@ number, a string, None, a list of these, a dtype as TorchScript's int, or a `tor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Union
 
@@ -157,6 +157,19 @@ class Block:
             elif isinstance(operand, dict):
                 operands.extend(operand.values())
         return found
+
+    def with_values(self, instead: Mapping[Value, Operand]) -> Block:
+        """The same block on other values, those of nested blocks included."""
+
+        def replaced(operand: Any) -> Any:
+            if isinstance(operand, (list, tuple)):
+                return type(operand)(map(replaced, operand))
+            return instead.get(operand, operand) if operand.__class__ is Value else operand
+
+        nodes = [node.with_inputs([replaced(x) for x in node.inputs]) for node in self.nodes]
+        for node in nodes:
+            node.blocks = tuple(block.with_values(instead) for block in node.blocks)
+        return Block(self.parameters, nodes, [replaced(x) for x in self.returns])
 
     def walk(self) -> Iterator[Node]:
         """All nodes, those of nested blocks included, in order."""

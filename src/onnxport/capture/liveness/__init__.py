@@ -22,6 +22,7 @@ from ...program.ir import Conversion
 from . import trial_sizes
 from .behind import decided_behind
 from .beyond import EFFORT, beyond, is_runnable
+from .cases import by_cases
 from .comparison import takes_pieces
 from .dead import drop_dead
 from .report import Report, listed
@@ -34,13 +35,29 @@ _ELSEWHERE = 2
 
 
 def thaw(program: Program, sizes: Sizes, reruns: Reruns, known: Callable[[Program], Mapping[str, Any]]) -> Report:
-    """Replace constants that follow a size by expressions, in place; what stays frozen.
+    """Replace constants that follow a size by expressions, in place, and `if`s of Python by those of TorchScript; what stays
+    frozen.
 
     Args:
         sizes: the example sizes by label.
         reruns: the model at other sizes.
         known: gives sizes as expressions of the labels, by the names of the values of a program that they are.
     """
+    report = _of_one_run(program, sizes, reruns, known)
+    found = None
+    if report.frozen and not report.stuck:
+        read = functools.partial(_of_trial, program=program, known=known)
+        found = by_cases(program, sizes, reruns, read, known, lambda trials: _thaw(trials)[0])
+    if found is None:
+        return report
+    _adopt(program, found)
+    return Report(unchanged=False)
+
+
+def _of_one_run(
+    program: Program, sizes: Sizes, reruns: Reruns, known: Callable[[Program], Mapping[str, Any]]
+) -> Report:
+    """See `thaw`; the program stays one run of the model, of whatever sizes."""
     program.conditions.learn(functools.partial(known, program), sizes, for_all=program.keeps_sizes)
     program.labels.keeps_sum = is_sum_kept(program, sizes, reruns, functools.partial(known, program))
     trials = Trials(program, sizes, reruns)

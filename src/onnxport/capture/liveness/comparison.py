@@ -67,7 +67,7 @@ class Difference:
 
 def compare(a: Program, b: Program) -> tuple[dict[Any, Difference], Difference | None, int]:
     """Operands that differ, the first node from which on the programs are different ones, and its number."""
-    comparison = _Comparison()
+    comparison = _Comparison(given(a, b))
     broken = None
     for site, other in zip(sites(a), sites(b)):
         broken = comparison.node(site, other.node)
@@ -79,6 +79,14 @@ def compare(a: Program, b: Program) -> tuple[dict[Any, Difference], Difference |
     ):
         broken = unpacked
     return comparison.found, broken, 1 << 62 if broken is None else broken.site.number
+
+
+def given(a: Program, b: Program) -> dict[Value, Value]:
+    """What inputs and weights of `b` are in `a`: those of the same place and name."""
+    found = {y.value: x.value for x, y in zip(a.inputs, b.inputs)}
+    named = {weight.name: value for value, weight in a.weights.items()}
+    found.update({value: named[weight.name] for value, weight in b.weights.items() if weight.name in named})
+    return found
 
 
 def sites(program: Program) -> Iterator[Site]:
@@ -99,10 +107,10 @@ def sites(program: Program) -> Iterator[Site]:
 
 
 class _Comparison:
-    def __init__(self) -> None:
+    def __init__(self, back: dict[Value, Value]) -> None:
         self.found: dict[Any, Difference] = {}
-        self.pairs: dict[Value, Value] = {}
-        self.back: dict[Value, Value] = {}
+        self.back = back
+        self.pairs = {x: y for y, x in back.items()}
         # Where lists are of other lengths. If nothing behind is different, the same elements are used.
         self.unpacked: Difference | None = None
 
@@ -151,7 +159,7 @@ class _Comparison:
         elif isinstance(x, list) and isinstance(y, list) and len(x) == len(y):
             for i, (p, q) in enumerate(zip(x, y)):
                 self.operand(site, (*path, i), p, q)
-        elif x.__class__ is Value or y.__class__ is Value or not _same(x, y):
+        elif x.__class__ is Value or y.__class__ is Value or not same_constants(x, y):
             self._note(site, path, x, y, f"{_shown(x)} in {site.node.op} is {_shown(y)}")
 
     def _pair(self, x: Value, y: Value) -> bool:
@@ -161,7 +169,8 @@ class _Comparison:
         self.found[(site.number, path)] = Difference(site, what, path, x, y)
 
 
-def _same(a: Any, b: Any) -> bool:
+def same_constants(a: Any, b: Any) -> bool:
+    """Whether two constant operands are the same."""
     if a is b:
         return True
     if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):

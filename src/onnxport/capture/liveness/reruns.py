@@ -27,6 +27,7 @@ _LOG = logging.getLogger("onnxport")
 Sizes = Mapping[str, int]
 T = TypeVar("T")
 _KEPT = 4  # results of runs
+_VARIED = 3  # smaller ints may be bools, or kinds of tokens
 
 
 class Reruns:
@@ -255,11 +256,27 @@ def _resized(tensor: torch.Tensor, sizes: Mapping[int, int]) -> torch.Tensor:
     for axis, size in sizes.items():
         if not tensor.shape[axis]:
             tensor = _made([*tensor.shape[:axis], size, *tensor.shape[axis + 1 :]], tensor)
+        elif tensor.shape[axis] == 1 < size and tensor.dim() > 1:
+            tensor = _varied(tensor, axis, size)
         elif size != tensor.shape[axis]:
             tensor = tensor.index_select(
                 axis, torch.arange(size, device=tensor.device).clamp(max=tensor.shape[axis] - 1)
             )
     return tensor
+
+
+def _varied(tensor: torch.Tensor, axis: int, size: int) -> torch.Tensor:
+    """A tensor repeated along an axis on which it has one element, the others made less: a mean of what is the same shows
+    nothing. Signs stay; so do masks, and other small ints."""
+    shape = [*tensor.shape[:axis], size, *tensor.shape[axis + 1 :]]
+    if tensor.is_floating_point():
+        factors = 1 - torch.rand(shape, generator=torch.Generator().manual_seed(0)) / 2
+        factors.narrow(axis, 0, 1).fill_(1)
+        return (tensor * factors.to(tensor)).to(tensor.dtype)
+    if tensor.is_complex() or tensor.dtype == torch.bool or not tensor.numel() or int(tensor.max()) < _VARIED:
+        return tensor.expand(shape)
+    steps = torch.arange(size, device=tensor.device).reshape([size if i == axis else 1 for i in range(tensor.dim())])
+    return torch.where(tensor < _VARIED, tensor, tensor - steps % (tensor - 1).clamp(min=1)).to(tensor.dtype)
 
 
 def _made(shape: list[int], like: torch.Tensor) -> torch.Tensor:

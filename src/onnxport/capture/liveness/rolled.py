@@ -21,13 +21,14 @@ from __future__ import annotations
 import bisect
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 
 from ...program import Block, Node, Operand, Value
 from .expressions import integer
+from .ints import ints_at_uses
 from .loop_nodes import (
     GET,
     Carried,
@@ -64,7 +65,7 @@ def roll(block: Block, way: Way = Way(), lists: ReadLists | None = None) -> Bloc
     """The block with loops in place of repeated nodes, and lists used as they are instead of taken apart; or None."""
     lists = lists if way.reads and lists else ReadLists()
     placed = lists.placed(block) if lists else block
-    rolled = Rolling(_with_ints_at_uses(placed), way.inner, lists).run()
+    rolled = Rolling(ints_at_uses(placed), way.inner, lists).run()
     return placed if rolled is None and lists.used else rolled
 
 
@@ -422,34 +423,6 @@ def _again(keys: str, start: int) -> Iterator[int]:
         if at < 0:
             return
         yield at
-
-
-def _with_ints_at_uses(block: Block) -> Block:
-    """The block with each int that is taken out of a tensor taken where it is used.
-
-    The tracer takes all that there will ever be of a tensor behind it, as many as the iterations to come need.
-    """
-    taken = {node.outputs[0]: node for node in block.nodes if node.op == "aten::Int.Tensor"}
-    inside = [b.reads() for node in block.nodes for b in node.blocks]
-    kept = set(leaves_of(block.returns)).union(*inside) if taken else set()
-    nodes: list[Node] = []
-    for node in block.nodes:
-        if node.op == "aten::Int.Tensor" and node.outputs[0] not in kept:
-            continue
-        instead = {}
-        for leaf in leaves_of(node.inputs) if taken else ():
-            if leaf.__class__ is Value and leaf in taken and leaf not in kept:
-                made = instead[leaf] = Value(leaf.name, leaf.type)
-                nodes.append(taken[leaf].with_inputs(taken[leaf].inputs))
-                nodes[-1].outputs = [made]
-        nodes.append(node.with_inputs(_replaced(node.inputs, instead)) if instead else node)
-    return Block(block.parameters, nodes, block.returns)
-
-
-def _replaced(operand: Any, instead: Mapping[Value, Value]) -> Any:
-    if isinstance(operand, list):
-        return [_replaced(x, instead) for x in operand]
-    return instead.get(operand, operand) if operand.__class__ is Value else operand
 
 
 def _same(sources: Sequence[Any], first: int = 0) -> Local:

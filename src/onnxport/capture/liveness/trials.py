@@ -206,9 +206,9 @@ class Trials:
                 ways.setdefault((decisions, 0 in sizes.values()), []).append(sizes)  # empty results show nothing
         labels = self._labels_of(decided)
         apart = [[at for at in alike if _are_apart(at, labels)] or alike for alike in list(ways.values())[:_WAYS]]
-        least = [(alike[0], min(alike, key=_elements), *_further_in(alike, labels)) for alike in apart]
-        most = _LONGER * _elements(self.sizes)
-        return [at for near, *small in least for at in ([near] if _elements(near) <= most else []) + small]
+        least = [(alike[0], min(alike, key=elements), *_further_in(alike, labels)) for alike in apart]
+        most = _LONGER * elements(self.sizes)
+        return [at for near, *small in least for at in ([near] if elements(near) <= most else []) + small]
 
     def _labels_of(self, numbers: Any) -> list[str]:
         return [label for label in self.sizes if numbers.labels is None or label in numbers.labels]
@@ -225,7 +225,7 @@ class Trials:
             for label, size in self.sizes.items()
             for least in (size + 1, 4 * size)
         ]
-        return [min(found, key=_elements) for found in larger if found]
+        return [min(found, key=elements) for found in larger if found]
 
     def other_counts(self, tried: Sequence[Sizes]) -> list[dict[str, int]]:
         """Sizes, the nearest to the example's, at which ints that Python took out of sizes are others, of those that are the
@@ -371,14 +371,14 @@ class Trials:
         ways: dict[Any, list[dict[str, int]]] = {}
         for sizes, decisions in zip(options, self.reruns.computed(decided, options)):
             ways.setdefault((decisions, 0 in sizes.values()), []).append(sizes)  # an exception is like no other one
-        chosen, most = [], _LONGER * _elements(self.sizes)
+        chosen, most = [], _LONGER * elements(self.sizes)
         labels = self._labels_of(decided)
         for alike in ways.values():
-            alike.sort(key=_elements)
+            alike.sort(key=elements)
             # Of those that are alike in what decides, the smallest.
             deciding = {tuple(sizes[label] for label in labels): sizes for sizes in reversed(alike)}
-            alike = sorted(deciding.values(), key=_elements)
-            larger = [sizes for sizes in alike[1:] if _elements(sizes) <= most]
+            alike = sorted(deciding.values(), key=elements)
+            larger = [sizes for sizes in alike[1:] if elements(sizes) <= most]
             chosen += [alike[0], *larger[(len(larger) - 1) // 2 : -1][:1], *(larger[-1:] or _further_in(alike, labels))]
         return chosen
 
@@ -419,7 +419,7 @@ def _further_in(alike: Sequence[dict[str, int]], labels: Sequence[str]) -> list[
     return next(([at] for at in alike if all(at[label] != alike[0][label] for label in labels)), [])
 
 
-def _elements(sizes: Sizes) -> int:
+def elements(sizes: Sizes) -> int:
     return math.prod(sizes.values())
 
 

@@ -143,6 +143,21 @@ class Conditions:
         return self._of_kind(int)
 
     @property
+    def taken(self) -> Sequence[tuple[Number, Any]]:
+        """All numbers in order, and the values of the graph that they are."""
+        return self._numbers
+
+    def first_other(self, other: Conditions) -> int | None:
+        """The place among all numbers of the first that isn't what it is in another run, which asked the same until then; None
+        if there is none."""
+        pairs = zip(self._numbers, other._numbers)
+        return next((i for i, ((mine, _), (theirs, _)) in enumerate(pairs) if mine.content != theirs.content), None)
+
+    def one(self, place: int) -> Conditions:
+        """One of all numbers by itself."""
+        return self._those([self._numbers[place]])
+
+    @property
     def alone(self) -> list[Conditions]:
         """All of these, and those by themselves that can be read at any sizes, as no tensors are made for them; so those that
         are arithmetic where the others aren't."""

@@ -1,0 +1,296 @@
+"""A model with `if`s on sizes whose ways differ (`if n % 4: x = pad(x)`), recorded once on each way.
+
+Two runs are the same until the model asks something of the sizes to which the answers differ. So the recordings are the
+branches of a `prim::If` on what it asks there, behind what they have in common. A recording is right wherever all that it
+asked has the same answers. Sizes at which something else is answered are looked for as for any program; where the model
+gives other results there, it is recorded once more.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Union
+
+from ...program import Block, Location, Node, Operand, Program, TensorType, Value
+from ...program.schema import parse
+from ..watch.readings import operands
+from .alike import CommonEnd, common_start
+from .beyond import beyond
+from .comparison import given
+from .ints import ints_at_uses
+from .report import Report
+from .trial_sizes import Sizes, crossing, doubled
+from .trials import Reruns, Trial, Trials, elements
+from .values import Other
+
+# So many recordings, and so many nodes in all of them: a graph of more is no help.
+_CASES, _NODES = 16, 20_000
+_BOOL = parse("aten::Bool.Tensor(Tensor a) -> bool")
+
+
+def by_cases(
+    program: Program,
+    sizes: Sizes,
+    reruns: Reruns,
+    read: Callable[[Trial], Program],
+    known: Callable[[Program], Mapping[str, Any]],
+    thaw: Callable[[Trials], Report],
+) -> Program | None:
+    """The program that has a branch for each way; None where they can't be told apart by sizes alone, are too many, or give
+    what doesn't go together.
+
+    Args:
+        read: gives the program of a recording at other sizes.
+        known: gives sizes as expressions of the labels; none of a program that can't be converted.
+        thaw: replaces constants of one recording that follow a size.
+    """
+    cases = _Cases(program, sizes, reruns, read)
+    found = cases.joined() if cases.find() and all(case.is_live(thaw) for case in cases.found) else None
+    if found is None or not known(found):
+        return None
+    tried = [dict(case.sizes) for case in cases.found]
+    tried += [doubled(sizes), *crossing(sizes), *(doubled(at) for at in tried[1:])]
+    return found if all(map(Trials(found, sizes, reruns).gives_results, tried)) else None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Split:
+    """What is asked at one place of recordings that are the same before it, and those with the one and the other answer."""
+
+    asked: Any  # `Conditions` of one number
+    nodes: list[Node]  # that compute it, the last of them the number itself; as they were recorded
+    place: str
+    answer: bool
+    alike: Union[_Split, _Case]
+    others: Union[_Split, _Case]
+
+    @property
+    def first(self) -> _Case:
+        return self.alike if isinstance(self.alike, _Case) else self.alike.first
+
+
+class _Case(Trials):
+    """One recording, which is held against the model, and others, only where it is the one that is chosen."""
+
+    def __init__(self, cases: _Cases, program: Program, sizes: Sizes) -> None:
+        super().__init__(program, sizes, cases.reruns)
+        self._cases = cases
+        self.asking = Block(nodes=list(program.block.nodes))  # as it was recorded
+
+    def agree(self, options: Iterable[dict[str, int]], *, each: bool = False) -> bool:
+        return all(self._cases.chosen(at).agrees_at(at) for at in map(self.allowed, options))
+
+    def at(self, sizes: dict[str, int], values: Other | None = None) -> Trial | None:
+        return super().at(sizes, values) if self._is_mine(sizes) else None
+
+    def runs(self, sizes: Sizes) -> bool:
+        return self._is_mine(sizes) and super().runs(sizes)
+
+    def first(self, options: Iterator[dict[str, int]]) -> Trial | None:
+        return super().first(itertools.chain(options, self.same_way()))
+
+    def gives_results(self, sizes: Sizes, values: Other | None = None) -> bool:
+        return not self._is_mine(sizes) or super().gives_results(sizes, values)
+
+    def _is_mine(self, sizes: Sizes) -> bool:
+        return self._cases.chosen(self.allowed(sizes)) is self
+
+    def is_live(self, thaw: Callable[[Trials], Report]) -> bool:
+        """Whether the recording is right wherever it is chosen, after constants that follow a size were replaced."""
+        conditions = self.program.conditions
+        if self.program.keeps_sizes and len(conditions.decided.numbers) == len(conditions.numbers):
+            return True  # it has none
+        report = thaw(self)
+        return not (report.frozen or report.guessed)
+
+    def agrees_at(self, sizes: dict[str, int]) -> bool:
+        return super().agree([sizes])
+
+
+class _Cases:
+    """The recordings that there are, the first of them at the example's sizes."""
+
+    def __init__(self, program: Program, sizes: Sizes, reruns: Reruns, read: Callable[[Trial], Program]) -> None:
+        self.program, self.sizes, self.reruns, self._read = program, sizes, reruns, read
+        self._plain = Trials(program, sizes, reruns)
+        self.found: list[_Case] = []
+        self._tree: _Split | _Case | None = None
+
+    def find(self) -> bool:
+        """Record the model on each way; whether that tells what it does at all sizes."""
+        at: dict[str, int] | None = dict(self.sizes)
+        while at is not None:
+            if len(self.found) == _CASES or not self._record(at):
+                return False
+            at = self._uncovered()
+            if at is None:
+                untold, at = self._far()
+                if untold:
+                    return False
+        return len(self.found) > 1
+
+    def _record(self, sizes: dict[str, int]) -> bool:
+        """Whether the model at these sizes is a case of its own."""
+        trial = self._plain.at(sizes)
+        case = _Case(self, self._read(trial), trial.sizes) if trial is not None else None
+        if case is None or not _is_decided_by_sizes(case.program):
+            return False
+        self.found.append(case)
+        if sum(len(case.program.block.nodes) for case in self.found) > _NODES:
+            return False
+        self._tree = _tree(self.found)
+        return self._tree is not None
+
+    def _uncovered(self) -> dict[str, int] | None:
+        """The first sizes at which the recording that is chosen gives other results than the model."""
+        ways: dict[Any, tuple[_Case, list[dict[str, int]]]] = {}
+        for sizes in (at for case in self.found for at in case.scanned(case.program.conditions.decided)):
+            case = self.chosen(sizes)
+            mine, answers = self.reruns.computed(case.program.conditions.decided, [case.sizes, sizes])
+            if answers != mine:
+                # Where something is asked behind what doesn't go with these sizes, there is no telling.
+                way = answers if isinstance(answers, tuple) else None
+                ways.setdefault((id(case), way, 0 in sizes.values()), (case, []))[1].append(sizes)
+        for case, alike in ways.values():
+            for at in (alike[0], min(alike, key=elements)):
+                if not case.agrees_at(at):
+                    return at
+        return None
+
+    def _far(self) -> tuple[bool, dict[str, int] | None]:
+        """Whether something is decided otherwise far above the example's sizes; and where, if the model can be run there."""
+        for case in self.found:
+            told, where = beyond(case, unchanged=True)
+            if told:
+                return not where or self.chosen(where).agrees_at(where), where
+        return False, None
+
+    def chosen(self, sizes: dict[str, int]) -> _Case:
+        """The recording whose answers are those at some sizes, as far as any are."""
+        tree = self._tree
+        while isinstance(tree, _Split):
+            (answers,) = self.reruns.computed(tree.asked, [sizes])
+            tree = tree.alike if not isinstance(answers, tuple) or answers[0] == tree.answer else tree.others
+        assert tree is not None
+        return tree
+
+    def joined(self) -> Program | None:
+        """One program of all recordings; None where one isn't the same as another before they are to differ."""
+        first, *rest = self.found
+        weights = dict(first.program.weights)
+        blocks = {id(first): ints_at_uses(first.program.block)}
+        for case in rest:
+            same = given(dataclasses.replace(first.program, weights=weights), case.program)
+            weights.update({value: weight for value, weight in case.program.weights.items() if value not in same})
+            blocks[id(case)] = ints_at_uses(case.program.block.with_values(same))
+            case.asking = case.asking.with_values(same)
+        tree = _tree(self.found)
+        block = None if tree is None else _joined(tree, blocks)
+        if block is None:
+            return None
+        kept = [case.program.keep_alive for case in self.found]
+        return dataclasses.replace(first.program, block=block, weights=weights, keep_alive=kept)
+
+
+def _is_decided_by_sizes(program: Program) -> bool:
+    """Whether all that is decided in a recording hangs on sizes alone."""
+    conditions = program.conditions
+    decisions = sum(isinstance(number, bool) for number in conditions.numbers)
+    of_values = program.readings or program.state or conditions.lost
+    return not of_values and decisions == len(conditions.decided.numbers)
+
+
+def _tree(cases: list[_Case]) -> _Split | _Case | None:
+    """What tells recordings apart; None where nothing does."""
+    first, *rest = cases
+    if not rest:
+        return first
+    asked = first.program.conditions
+    places = [asked.first_other(case.program.conditions) for case in rest]
+    if any(place is None for place in places):
+        return None
+    place = min(place for place in places if place is not None)
+    number, value = asked.taken[place]
+    nodes = _leading_to(first.asking, value.debugName())
+    alike = _tree([first, *(case for case, at in zip(rest, places) if at != place)])
+    others = _tree([case for case, at in zip(rest, places) if at == place])
+    if number.kind is not bool or not nodes or alike is None or others is None:
+        return None
+    return _Split(asked.one(place), nodes, number.place, number.content, alike, others)
+
+
+def _leading_to(block: Block, name: str) -> list[Node]:
+    """The nodes that compute a value of this name; none where that isn't plain."""
+    wanted: set[Value] = set()
+    found: list[Node] = []
+    for node in reversed(block.nodes):
+        if wanted.isdisjoint(node.outputs) and all(value.name != name for value in node.outputs):
+            continue
+        if node.blocks or len(node.outputs) != 1 or (node.schema is not None and node.schema.mutates):
+            return []
+        found.append(node.with_inputs(list(node.inputs)))
+        wanted.update(operands(node))
+    return found[::-1]
+
+
+def _joined(tree: _Split | _Case, blocks: Mapping[int, Block]) -> Block | None:
+    """The block of a tree, of those of its recordings; None where they return other numbers of results."""
+    if isinstance(tree, _Case):
+        return blocks[id(tree)]
+    alike, others = _joined(tree.alike, blocks), _joined(tree.others, blocks)
+    if alike is None or others is None or len(alike.returns) != len(others.returns):
+        return None
+    count, same = common_start(alike, others)
+    start, where = alike.nodes[:count], Location("", tree.place)
+    asked = _computed(tree.nodes, start)
+    answer = Value(f"{asked.name}.answer", "bool")
+    start.append(Node(_BOOL.full_name, [asked], [answer], schema=_BOOL, location=where))
+    rest = Block(nodes=alike.nodes[count:], returns=alike.returns)
+    other = Block(nodes=others.nodes[count:], returns=others.returns).with_values(same)
+    branches = _branches(answer, (rest, other) if tree.answer else (other, rest), where)
+    return Block(alike.parameters, [*start, *branches.nodes], branches.returns)
+
+
+def _computed(nodes: list[Node], start: list[Node]) -> Value:
+    """What the last of some nodes gives; those that aren't among the first of a block are added to them."""
+    there = {output for node in start for output in node.outputs}
+    made: dict[Value, Value] = {}
+    for node in nodes:
+        if there.isdisjoint(node.outputs):
+            (copy,) = Block(nodes=[node]).with_values(made).nodes
+            copy.outputs = [Value(output.name, output.type) for output in node.outputs]
+            made.update(zip(node.outputs, copy.outputs))
+            start.append(copy)
+    (asked,) = nodes[-1].outputs
+    return made.get(asked, asked)
+
+
+def _branches(answer: Value, ways: tuple[Block, Block], where: Location) -> Block:
+    """What goes one of two ways, and on with what is at the end of both."""
+    end = CommonEnd(*ways)
+    crossing: list[tuple[Any, Any]] = list(zip(*(way.returns for way in ways)))
+    if end.has_returns:
+        crossing = [(x, y) for x, y in end.pairs.items() if x is not y]
+    made = [_joining(x) for x, _ in crossing]
+    bodies = [
+        Block(nodes=way.nodes[: len(way.nodes) - end.count], returns=[pair[i] for pair in crossing])
+        for i, way in enumerate(ways)
+    ]
+    branched = Node("prim::If", [answer], made, blocks=tuple(bodies), location=where)
+    if not end.has_returns:
+        return Block(nodes=[branched], returns=list(made))
+    first = ways[0]
+    behind = Block(nodes=first.nodes[len(first.nodes) - end.count :], returns=first.returns)
+    behind = behind.with_values(dict(zip((x for x, _ in crossing), made)))
+    return Block(nodes=[branched, *behind.nodes], returns=behind.returns)
+
+
+def _joining(operand: Operand) -> Value:
+    """A value for what arrives from one of two branches: a tensor of the same type and number of axes in both."""
+    if not isinstance(operand, Value):
+        return Value("joined", "")
+    known = operand.tensor_type
+    sizes = None if known is None or known.sizes is None else (None,) * len(known.sizes)
+    return Value(operand.name, operand.type, None if known is None else TensorType(known.dtype, sizes))
