@@ -1,5 +1,7 @@
 """Lists of tuples in scripts that grow and shrink while the model runs."""
 
+from typing import NamedTuple
+
 import pytest
 import torch
 from tests.script.harness import check_script
@@ -79,6 +81,33 @@ def spans(x):
     return out
 
 
+def nested(x):
+    rows: list[tuple[int, tuple[torch.Tensor, float]]] = []
+    for i in range(x.size(0)):
+        rows.append((i, (x[i], 2.0)))
+    total = torch.zeros(2)
+    for i, (row, scale) in rows:
+        total = total + row * scale * i
+    return total
+
+
+class Row(NamedTuple):
+    content: torch.Tensor
+    number: int
+
+
+def with_names(x):
+    rows: list[Row] = []
+    for i in range(x.size(0)):
+        rows.append(Row(x[i], i))
+    last = rows[-1]
+    rows.append(last)
+    total = torch.zeros(2)
+    for row in rows:
+        total = total + row.content * row.number
+    return total
+
+
 def given_back(x):
     pairs = [(x, 1.5), (x + 1, 2.5)]
     pairs.append((x * 2, 3.5))
@@ -86,7 +115,7 @@ def given_back(x):
 
 
 @pytest.mark.parametrize("opset", [13, 20])
-@pytest.mark.parametrize("function", [numbered, beams, queue, joined, spans, given_back])
+@pytest.mark.parametrize("function", [numbered, beams, queue, joined, spans, nested, with_names, given_back])
 def test_tuples(function, opset):
     arguments = [(torch.randn(n, 2),) for n in (4, 7, 3, 12)]
     check_script(function, *arguments, dynamic={0: {0: "n"}}, opset=opset)

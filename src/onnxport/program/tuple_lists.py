@@ -16,17 +16,15 @@ _ELEMENTWISE = frozenset(
     for name in ("append", "__getitem__", "pop", "insert", "_set_item", "len", "clear", "reverse", "slice", "copy", "list", "add",
                  "add_", "extend")
 )  # fmt: skip
-_FORM = "List[Tuple["
 
 
 def split_tuple_lists(program: Program) -> None:
-    """Take all lists of tuples apart, in place."""
+    """Take all lists of tuples apart, in place; of tuples in tuples, too."""
     try:
-        splitter = _Splitter(program)
-        block = splitter.block(program.block) if splitter.parts else program.block
+        while (splitter := _Splitter(program)).parts:
+            program.block = splitter.block(program.block)
     except _KeptError:
         return
-    program.block = block
 
 
 class _KeptError(Exception):
@@ -38,9 +36,12 @@ class _Splitter:
         self.parts: dict[Value, list[Value]] = {}
         self.tuples: dict[Value, list[Operand]] = {}  # what they were made of
         blocks = [program.block, *(block for node in program.block.walk() for block in node.blocks)]
-        for value in (v for b in blocks for v in (*b.parameters, *(o for n in b.nodes for o in n.outputs))):
-            if value.type.startswith(_FORM):
-                self.parts[value] = [Value(f"{value.name}.{i}", f"List[{t}]") for i, t in enumerate(_types(value.type))]
+        nodes = [node for b in blocks for node in b.nodes]
+        made = {n.outputs[0].type: len(n.inputs) for n in nodes if n.op == "prim::TupleConstruct"}
+        self.named = {kind: count for kind, count in made.items() if kind}
+        for value in (*(v for b in blocks for v in b.parameters), *(v for node in nodes for v in node.outputs)):
+            if value.type.startswith("List[") and (types := self._types(value.type[len("List[") : -1])):
+                self.parts[value] = [Value(f"{value.name}.{i}", f"List[{t}]") for i, t in enumerate(types)]
         if self._holds([*program.block.parameters, *program.block.returns]):
             raise _KeptError
 
@@ -88,7 +89,7 @@ class _Splitter:
         for i, operand in enumerate(node.inputs):
             if isinstance(operand, Value) and operand in self.parts:
                 operands.append([*self.parts[operand]])
-            elif isinstance(operand, tuple) or (isinstance(operand, Value) and operand.type.startswith("Tuple[")):
+            elif isinstance(operand, tuple) or (isinstance(operand, Value) and self._types(operand.type)):
                 made, elements = self._taken_apart(node, [operand], count)
                 nodes += made
                 operands.append([element for (element,) in elements])
@@ -97,7 +98,8 @@ class _Splitter:
             else:
                 raise _KeptError
         given = node.outputs[0] if node.outputs else None
-        outputs = [Value(f"{given.name}.{i}", "") for i in range(count)] if given else []
+        lists = self.parts[node.inputs[0]]
+        outputs = [Value(f"{given.name}.{i}", x.type[len("List[") : -1]) for i, x in enumerate(lists)] if given else []
         if given is not None and given in self.parts:
             outputs = self.parts[given]
         nodes += [_like(node, [x[i] for x in operands], outputs[i : i + 1]) for i in range(count)]
@@ -118,8 +120,8 @@ class _Splitter:
                 rows.append([*x])
             elif isinstance(x, Value) and x in self.tuples:
                 rows.append(self.tuples[x])
-            elif isinstance(x, Value) and x.type.startswith("Tuple["):
-                made = [Value(f"{x.name}.{i}", t) for i, t in enumerate(_types(f"List[{x.type}]"))]
+            elif isinstance(x, Value) and (types := self._types(x.type)):
+                made = [Value(f"{x.name}.{i}", t) for i, t in enumerate(types)]
                 nodes.append(Node("prim::TupleUnpack", [x], made, scope=node.scope, location=lambda: node.location))
                 rows.append([*made])
             else:
@@ -135,21 +137,25 @@ class _Splitter:
             return any(map(self._holds, operand))
         return isinstance(operand, Value) and operand in self.parts
 
+    def _types(self, kind: str) -> list[str]:
+        """The types of the parts of a tuple, "" where they aren't known; none of what is no tuple.
+
+        `Tuple[int, Dict[str, int]]` has `int` and `Dict[str, int]`; named ones are known from where they are made.
+        """
+        if not kind.startswith("Tuple["):
+            return [""] * self.named.get(kind, 0)
+        found, depth = [""], 0
+        for letter in kind[len("Tuple[") : -1]:
+            depth += (letter == "[") - (letter == "]")
+            if letter == "," and not depth:
+                found.append("")
+            else:
+                found[-1] += letter
+        return [part.strip() for part in found]
+
 
 def _like(node: Node, inputs: list[Operand], outputs: list[Value], blocks: tuple[Block, ...] = ()) -> Node:
     return Node(
         node.op, inputs, outputs, schema=node.schema, attributes=node.attributes, blocks=blocks, scope=node.scope,
         location=lambda: node.location,
     )  # fmt: skip
-
-
-def _types(form: str) -> list[str]:
-    """The types of the parts: `List[Tuple[int, Dict[str, int]]]` has `int` and `Dict[str, int]`."""
-    found, depth = [""], 0
-    for letter in form[len(_FORM) : -2]:
-        depth += (letter == "[") - (letter == "]")
-        if letter == "," and not depth:
-            found.append("")
-        else:
-            found[-1] += letter
-    return [part.strip() for part in found]
