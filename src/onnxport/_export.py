@@ -205,15 +205,16 @@ class _Ahead:
 
     def __init__(self, chosen: Options) -> None:
         self._chosen = chosen
-        self._lowered: dict[int, tuple[Program, Lowered, list[str]]] = {}
-        self._sizes: dict[int, Mapping[str, Any]] = {}
+        self._lowered: dict[int, tuple[Lowered, list[str]]] = {}
+        self._sizes: dict[int, tuple[Any, Mapping[str, Any]]] = {}  # what was recorded is kept, as its id is
 
     def sizes(self, program: Program) -> Mapping[str, Any]:
         """The results of nodes that take a size, by their names; none if the program can't be lowered."""
         from .capture import TAKES_SIZES
 
-        if id(program) in self._sizes:
-            return self._sizes[id(program)]
+        key = id(program.keep_alive)  # another recording may take the place of that of a program
+        if key in self._sizes:
+            return self._sizes[key][1]
         found: dict[str, Any] = {}
 
         def observe(node: Any, results: list[Any]) -> None:
@@ -223,16 +224,16 @@ class _Ahead:
         try:
             with withheld() as warnings:
                 same = dataclasses.replace(program, output_names=list(program.output_names))
-                self._lowered[id(program)] = program, _lower(same, self._chosen, observe), warnings
+                self._lowered[key] = _lower(same, self._chosen, observe), warnings
         except Exception as error:  # it is raised again where nothing changes the program
             log.debug("not lowered ahead: %s", error)
             found.clear()
-        self._sizes[id(program)] = found
+        self._sizes[key] = program.keep_alive, found
         return found
 
     def taken(self, program: Program) -> Lowered | None:
         """What a program was lowered to, if it was, to be used: what was warned of holds."""
-        _, lowered, warnings = self._lowered.get(id(program), (program, None, ()))
+        lowered, warnings = self._lowered.get(id(program.keep_alive), (None, ()))
         for message in warnings:
             warn(message)
         return lowered

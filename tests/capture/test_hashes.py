@@ -1,9 +1,13 @@
 """Sizes as keys of dicts and sets: as eager Python has them, or warned of; what is kept by size stays live."""
 
+import functools
+import warnings
+
 import pytest
 import torch
 
 import onnxport
+from onnxport.capture.liveness.reruns import Reruns
 from onnxport.errors import OnnxExporterWarning
 
 X = torch.randn(3, 8)
@@ -76,3 +80,68 @@ def test_a_model_that_is_recorded_twice_warns_once():
         onnxport.export(model, X)
     assert [str(w.message)[:34] for w in caught] == ["the model returns the string 'text"]
     assert caught[0].filename == __file__
+
+
+@functools.lru_cache
+def ramp(n, *, step=1):
+    return torch.arange(n) * step
+
+
+@functools.lru_cache
+def looked_up(n):
+    return {8: 2.0}.get(n, 1.0)
+
+
+class Keeping(torch.nn.Module):
+    @functools.lru_cache(maxsize=2)  # noqa: B019
+    def ramp(self, n):
+        return torch.arange(n)
+
+    def forward(self, x):
+        return x + self.ramp(x.shape[-1])
+
+
+def keeps(x):
+    kept = ramp(x.shape[-1], step=2)
+    return x + kept
+
+
+def passes_on(x):
+    def call(*args, **kwargs):
+        return of_size(*args, **kwargs)
+
+    of_size = functools.lru_cache(lambda n, step: torch.arange(n) * step)
+    return x + call(x.shape[-1], step=x.shape[0])
+
+
+@pytest.mark.parametrize("model", [Keeping(), keeps, passes_on])
+def test_results_that_a_function_keeps_decide_nothing(model, monkeypatch):
+    monkeypatch.setattr(Reruns, "trace", None)  # at other sizes
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OnnxExporterWarning)
+        result = onnxport.export(model, X, input_names=["x"], dynamic_axes={"x": {0: "b", 1: "n"}})
+    assert len(result.verify().checks) > 2
+
+
+def looks_up_inside(x):
+    factor = looked_up(x.shape[-1])
+    return x * factor
+
+
+TWOS = {8: 2.0, 11: 3.0}
+
+
+def beside_a_dict(x):
+    return x * 1 if ramp and TWOS.get(x.shape[-1], 1.0) == 1.0 else x * 2
+
+
+def in_a_dict(x):
+    got = TWOS.get(x.shape[-1], 1.0)
+    return x * got
+
+
+@pytest.mark.parametrize("model", [looks_up_inside, beside_a_dict, in_a_dict])
+def test_what_is_looked_up_beside_them_does(model):
+    with pytest.warns(OnnxExporterWarning, match="may be right only at"):
+        result = onnxport.export(model, X, input_names=["x"], dynamic_axes={"x": {1: "n"}})
+    torch.testing.assert_close(result(X), model(X))

@@ -14,7 +14,8 @@ import torch.nn.functional as F
 from torch import nn
 
 import onnxport
-from onnxport.capture.liveness import reruns
+from onnxport import _export
+from onnxport.capture.liveness import reruns, trials
 from onnxport.capture.tracing import live_numbers
 from onnxport.errors import OnnxExporterWarning
 
@@ -267,6 +268,37 @@ def by_its_type(x):
 def test_told(function):
     with pytest.warns(OnnxExporterWarning, match="test_live_numbers.py"):
         export(function)
+
+
+def long(function):
+    """The same in a model that takes long to trace."""
+
+    def forward(x):
+        y = function(x)
+        for _ in range(trials._LONG // 2):
+            y = y * 1.0
+        return y
+
+    return forward
+
+
+@pytest.mark.parametrize("function", [by_an_if, decided_by_an_int, far_away, refused, of_no_graph])
+def test_told_of_long_models(function):
+    with pytest.warns(OnnxExporterWarning, match="test_live_numbers.py"):
+        export(long(function))
+
+
+@pytest.mark.parametrize("function", [half_of_int, to_divisible, letterboxed, windows, functions_of_numpy])
+def test_long_models_are_live(function):
+    result = export(long(function))
+    check(result, function)
+
+
+def test_what_is_recorded_again_is_lowered_once(monkeypatch):
+    lowered, lower = [], _export._lower
+    monkeypatch.setattr(_export, "_lower", lambda *given: lowered.append(given) or lower(*given))
+    check(export(half_of_int), half_of_int)
+    assert len(lowered) == 2  # as it was recorded first, and again
 
 
 def test_what_is_warned_of_is_said_once():

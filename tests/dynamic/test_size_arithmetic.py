@@ -13,6 +13,7 @@ import onnxport
 from onnxport import _export
 from onnxport.capture.watch import computation as how
 from onnxport.capture.watch.computation import by_arithmetic, by_graph, computation
+from onnxport.capture.watch.part import Part
 from onnxport.capture.watch.terms import Terms, calculated, is_fixed, is_known
 from onnxport.errors import OnnxExporterWarning, warn, withheld
 from onnxport.options import Options
@@ -181,6 +182,33 @@ def test_more_than_arithmetic_on_sizes_is_run(model):
     assert conditions.numbers
     assert by_arithmetic(conditions._varying, conditions._learned) is None
     assert conditions.hold({"b": 2, "n": 9}, lambda function: function(torch.ones(2, 4, 9)))
+
+
+def _written_on_the_way(x):
+    """Takes whether a size is more than 9, and an int out of memory that views, lists and other tensors share."""
+    y = torch.relu_(F.conv1d(x, KERNEL, padding=1).add_(x.mean()))
+    y = torch.cat([y, y.abs_()])
+    size = torch.zeros(1, dtype=torch.int64) + x.shape[2]
+    view = size.view(1, 1)
+    view[0] += 3
+    view.mul_(x.shape[0])
+    kept = torch.zeros(2, dtype=torch.int64)
+    kept[1:] = size
+    first, _ = torch.stack([kept.mul_(2), kept]).unbind()
+    first += 1
+    y = y + 1 if size > 30 else y
+    return y + 2 if int(first[1]) > 3 else y
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_is_written_to_memory_that_leads_to_numbers_is_run():
+    conditions = _captured(_written_on_the_way).conditions
+    part = Part(conditions._graph).of([value for _, value in conditions._numbers])
+    assert "aten::relu_" not in {node.kind() for node in part.nodes()}
+    run = by_graph(conditions._graph, conditions._numbers)
+    for b, n in SIZES:
+        size = (n + 3) * b
+        assert run.at({}, on(torch.randn(b, 4, n))) == [2, size > 30, 2 * size + 1]
 
 
 @pytest.mark.filterwarnings("ignore")

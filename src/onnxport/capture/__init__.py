@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -123,14 +122,10 @@ def thaw(
     axes = [declared.axes for declared in program.inputs]
     reruns = Reruns(uncompiled(model), positional, named, axes, program.labels, interpret)
     reruns.writes_parameters = program.writes_parameters
-    live = with_live_numbers(program, sizes(program), reruns, known)
-
-    def known_of(asked: Program) -> Mapping[str, Any]:
-        return known(live if live is not None and asked is program else asked)
-
-    warn_of_values(program, lambda: known_of(program))
-    report = liveness.thaw(program, sizes(program), reruns, known_of)
-    return dataclasses.replace(report, unchanged=report.unchanged and live is None)
+    with_live_numbers(program, sizes(program), reruns, known)
+    program.gave = ()
+    warn_of_values(program, lambda: known(program))
+    return liveness.thaw(program, sizes(program), reruns, known)
 
 
 OF_VALUES = "a size that depends on values"

@@ -80,7 +80,8 @@ def record(
         run = _as_eager(call)
         if resize is None:
             run.warn()
-        run.outputs.clear()  # recordings are kept for long
+        else:
+            run.outputs.clear()  # such recordings are kept for long
         return Recording(run.graph, run.read)
 
 
@@ -361,6 +362,7 @@ class _Run:
         self.pitfalls.readings.settle(program)
         program.keeps_sizes = self._is_looked_at() and self.kept.all_sizes(self.mode.called, program)
         program.conditions = self.conditions
+        program.gave = self.outputs
         program.writes_parameters = self.constants.writes_parameters
         return program
 
@@ -371,7 +373,7 @@ class _Run:
             or self.pitfalls.seen
             or self.conditions.lost
             or self.conditions.incomplete
-            or self.hashes.places
+            or self.hashes.decides
             or self.caught.places
             or self._may_catch
             or self.asked.as_ints

@@ -7,7 +7,7 @@ number, a string, None, a list of these, a dtype as TorchScript's int, or a `tor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Union
 
@@ -213,6 +213,7 @@ class Program:
     readings: list[Reading] = field(default_factory=list)  # ints that the model took out of tensors
     keeps_sizes: bool = False  # whether it is known that no size did but for `conditions`
     conditions: Any = None  # what Python took out of sizes, and how it is computed for others
+    gave: Sequence[torch.Tensor] = ()  # the results of the run that was recorded, as long as they are of use
     writes_parameters: bool = False  # whether a run of the model changes them
     assumed: str = ""  # what torch.export took for granted of sizes, as a message
     keep_alive: Any = None  # what torch recorded, which lazily read types and locations refer to

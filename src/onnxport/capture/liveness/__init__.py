@@ -114,15 +114,15 @@ def _general(
     frozen. `may_be`: also if it does so only after what is frozen was replaced."""
     program, sizes, reruns = trials.program, trials.sizes, trials.reruns
     elsewhere = _of_trial(trial, program, known)
-    found = Trials(elsewhere, sizes, reruns)
+    found = Trials(elsewhere, sizes, reruns, program)
     is_general = found.agree(tried, each=True)
     if not is_general and (trial.values is not None or not may_be):
         return None
-    again, _, _ = _thaw(Trials(elsewhere, trial.sizes, reruns))
+    again, _, _ = _thaw(found.about(trial.sizes))
     # More iterations may show a loop, which then has to give what the model gives where it has fewer.
     if again.frozen or not (is_general or all(map(found.gives_results, tried))):
         return None
-    if beyond(Trials(elsewhere, trial.sizes, reruns), unchanged=again.unchanged)[0]:
+    if beyond(found.about(trial.sizes), unchanged=again.unchanged)[0]:
         return None
     _adopt(program, elsewhere)
     return dataclasses.replace(again, unchanged=False)
@@ -225,7 +225,9 @@ def _first_trials(
 ) -> tuple[Trial | None, Trial | None, list[dict[str, int]]]:
     """The model at larger sizes; at others where those show nothing, as where an `if` goes another way; and such sizes."""
     program, sizes = trials.program, trials.sizes
-    grown = trials.first(trial_sizes.grown(sizes, conversions, trials.compared))
+    grown = trials.much_larger() if trials.takes_long and _takes_numbers(conversions) else None
+    if grown is None or not grown.same:
+        grown = trials.first(trial_sizes.grown(sizes, conversions, trials.compared))
     crossed: Trial | None = None
     if grown is None:  # sizes of 1 show little: they are broadcast
         crossed = trials.first(trial_sizes.shrunk(sizes))

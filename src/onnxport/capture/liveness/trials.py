@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import itertools
 import math
@@ -103,10 +104,15 @@ class Trial:
 
 
 class Trials:
-    """Traces at other sizes."""
+    """Traces at other sizes.
 
-    def __init__(self, program: Program, sizes: Sizes, reruns: Reruns) -> None:
+    Args:
+        other: another program of the model, which may decide what this one doesn't.
+    """
+
+    def __init__(self, program: Program, sizes: Sizes, reruns: Reruns, other: Program | None = None) -> None:
         self.program, self.sizes, self.reruns = program, sizes, reruns
+        self._other = other
         self.failure = ""
         self.rolls: Any = None
         self.tables: Sequence[Any] = ()
@@ -114,6 +120,12 @@ class Trials:
         self._agreed: dict[tuple[int, ...], bool] = {}
         self._scanned: dict[tuple[str, ...], list[dict[str, int]]] = {}
         self.caught: list[dict[str, int]] = []  # sizes at which the model went on behind an error
+
+    def about(self, sizes: Sizes) -> Trials:
+        """The same for other sizes in place of the example's; what was seen of the program holds."""
+        trials = Trials(self.program, sizes, self.reruns, self._other)
+        trials._agreed = self._agreed
+        return trials
 
     def allowed(self, sizes: Sizes) -> dict[str, int]:
         """Sizes that may be, near to these."""
@@ -307,14 +319,23 @@ class Trials:
                 return trial
         return None
 
+    def much_larger(self) -> Trial | None:
+        """At the first of the much larger sizes of `far`, if it is one of these: it shows what slightly larger ones would."""
+        sizes = self.allowed(far(self.sizes)[1][0])
+        return self.at(sizes) if sizes != self.sizes and self._may_differ(sizes) else None
+
+    def _may_differ(self, sizes: Sizes) -> bool:
+        """Whether it isn't known that Python took the same numbers from sizes."""
+        conditions = self.program.conditions
+        return conditions.lost or conditions.incomplete or self.reruns.hold(conditions, sizes) is not True
+
     def far(self) -> Iterator[Trial]:
         """At the least sizes and at much larger ones, where it isn't known that Python took the same numbers from them; of a
         program that takes long to trace, at one choice of each."""
-        conditions, tried = self.program.conditions, [self.sizes]
-        untold = conditions.lost or conditions.incomplete
+        tried, untold = [self.sizes], False
         for options in far(self.sizes):
             for sizes in map(self.allowed, options):
-                if sizes in tried or not (untold or self.reruns.hold(conditions, sizes) is not True):
+                if sizes in tried or not (untold or self._may_differ(sizes)):
                     continue
                 tried.append(sizes)
                 untold = True  # if other numbers are taken at one choice of sizes, they rarely aren't at another
@@ -334,10 +355,11 @@ class Trials:
         time, as attention has one for single tokens.
 
         Args:
-            each: whether all sizes are tried, as another program may decide what this one doesn't.
+            each: whether all sizes are tried, as another program may decide what this one doesn't, unless that one is known.
         """
         tried = {tuple(at.values()): at for at in map(self.allowed, options)}.values()
         other = [sizes for sizes in tried if not self.known(sizes)]
+        each = each and not (self._other is not None and all(map(_only_decides, (self.program, self._other))))
         return all(map(self._agrees, other if each else self._of_each_way(other)))
 
     def _agrees(self, sizes: dict[str, int]) -> bool:
@@ -347,7 +369,7 @@ class Trials:
             self._agreed[key] = (
                 isinstance(expected, Exception)
                 or (0 in key and _are_empty(expected))
-                or _are_close(
+                or are_close(
                     self.reruns.replay(self.program.keep_alive, sizes), expected, more=len(self.program.readings)
                 )
             )
@@ -364,16 +386,20 @@ class Trials:
 
     def _of_each_way(self, options: list[dict[str, int]]) -> list[dict[str, int]]:
         """The smallest, one in the middle and the largest of the sizes at which all `if`s go the same way, but none that takes
-        much longer than the example; all, where there is no telling."""
+        much longer than the example, and none of a way on which the program was right before; all, where there is no telling."""
         decided = self.program.conditions.decided
         if not self.program.keeps_sizes or len(options) <= _TIMES or not decided.numbers:
             return options
         ways: dict[Any, list[dict[str, int]]] = {}
-        for sizes, decisions in zip(options, self.reruns.computed(decided, options)):
-            ways.setdefault((decisions, 0 in sizes.values()), []).append(sizes)  # an exception is like no other one
+        for sizes, way in zip(options, self._ways(options)):
+            ways.setdefault(way, []).append(sizes)
+        right = [dict(zip(self.sizes, key)) for key, agreed in self._agreed.items() if agreed]
+        seen = collections.Counter(self._ways(right))
         chosen, most = [], _LONGER * elements(self.sizes)
         labels = self._labels_of(decided)
-        for alike in ways.values():
+        for way, alike in ways.items():
+            if seen[way] > _TIMES:
+                continue
             alike.sort(key=elements)
             # Of those that are alike in what decides, the smallest.
             deciding = {tuple(sizes[label] for label in labels): sizes for sizes in reversed(alike)}
@@ -382,10 +408,16 @@ class Trials:
             chosen += [alike[0], *larger[(len(larger) - 1) // 2 : -1][:1], *(larger[-1:] or _further_in(alike, labels))]
         return chosen
 
+    def _ways(self, options: Sequence[dict[str, int]]) -> list[tuple[Any, ...]]:
+        """The way that all `if`s go at sizes; an exception is like no other one."""
+        programs = [self.program] if self._other is None else [self.program, self._other]
+        decisions = [self.reruns.computed(program.conditions.decided, options) for program in programs]
+        return [(0 in sizes.values(), *way) for sizes, *way in zip(options, *decisions)]
+
     def gives_results(self, sizes: Sizes, values: Other | None = None) -> bool:
         """Whether the program, which may have been changed, gives the results of the model, if that runs there."""
         expected = self.reruns.run(self.allowed(sizes), values=values)
-        return isinstance(expected, Exception) or _are_close(
+        return isinstance(expected, Exception) or are_close(
             self.reruns.interpreted(self.program, self.allowed(sizes), values), expected
         )
 
@@ -409,6 +441,12 @@ class Trials:
         return tuple(found or self.sizes)
 
 
+def _only_decides(program: Program) -> bool:
+    """Whether a program took nothing but bools out of sizes."""
+    conditions = program.conditions
+    return program.keeps_sizes and all(isinstance(number, bool) for number in conditions.numbers)
+
+
 def _are_apart(sizes: Sizes, labels: Sequence[str]) -> bool:
     """Whether no two of these sizes are equal: where `if h < w` goes the other way with h = w, both ways often give the same."""
     return len({sizes[label] for label in labels}) == len(labels)
@@ -423,7 +461,7 @@ def elements(sizes: Sizes) -> int:
     return math.prod(sizes.values())
 
 
-def _are_close(given: list[torch.Tensor] | Exception, expected: list[torch.Tensor], more: int = 0) -> bool:
+def are_close(given: list[torch.Tensor] | Exception, expected: Sequence[torch.Tensor], more: int = 0) -> bool:
     """Whether these are the expected results, with some more behind them."""
     if isinstance(given, Exception) or len(given) - more != len(expected):
         return False

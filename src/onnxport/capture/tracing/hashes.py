@@ -4,12 +4,14 @@ A traced size is a tensor, and tensors are hashed by identity: `{8: 2.0}.get(x.s
 whose sizes are ints, finds 2.0. For what a model keeps by size (`self.tables[n]`) that is as good: it is made again, and
 recorded. So a run that hashes sizes is compared with eager Python. If it gives something else, it is recorded again with
 sizes hashed as the ints that they are; those are constants of the trace then, which `liveness` looks after. Whether sizes that
-are hashed in one line are equal, as `len(set(x.shape))` asks, decides a run like an `if`.
+are hashed in one line are equal, as `len(set(x.shape))` asks, decides a run like an `if`. A call of a function that keeps its
+results (see `caches`) finds none, and does what it would do the first time.
 """
 
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -17,6 +19,7 @@ from typing import Any
 import torch
 
 from ..shared import shared
+from .caches import calls_cached
 from .traced_sizes import is_size
 
 # So many different sizes of a line are compared.
@@ -27,11 +30,13 @@ class Hashes:
     """Whether one recording hashed sizes, and where.
 
     Attributes:
+        decides: whether they may decide what the run does.
         compared: is told of a size and another, or a number, that differ in the example, and of the line that hashes them.
     """
 
     def __init__(self, *, by_value: bool) -> None:
         self.by_value = by_value
+        self.decides = False
         self.places: dict[str, None] = {}
         self.compared: Callable[[torch.Tensor, Any, str], None] = lambda *_: None
         self._sizes: dict[str, dict[int, torch.Tensor]] = {}
@@ -43,6 +48,7 @@ class Hashes:
     def note(self, size: torch.Tensor, number: int, place: str, literals: Iterable[int]) -> None:
         """A line, which has these numbers in it, hashes a size, which is this number in the example."""
         self.places[place] = None
+        self.decides = True
         others = self._sizes.setdefault(place, {})
         if number in others or len(others) == _SIZES:
             return
@@ -86,7 +92,11 @@ def _changed_hash() -> Iterator[None]:
             return plain(self)
         with torch._C.DisableTorchFunction():
             number = int(self)
-        hashes.note(self, number, *_thread.place())
+        place, literals = _thread.place()
+        if not hashes.by_value and calls_cached(sys._getframe(1)):
+            hashes.places[place] = None
+        else:
+            hashes.note(self, number, place, literals)
         return hash(number) if hashes.by_value else plain(self)
 
     torch.Tensor.__hash__ = hash_of  # type: ignore[method-assign]

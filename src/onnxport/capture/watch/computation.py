@@ -12,6 +12,7 @@ import torch
 
 from ...dims import Dim, Size, evaluate, free_symbols
 from ..graph import TAKES_SIZES, inputs_of, outputs_of, runnable
+from .part import Part
 from .terms import Terms, calculated, is_written, labels_of
 
 Function = Callable[..., Any]
@@ -139,6 +140,18 @@ def by_arithmetic(numbers: Numbers, learned: Learned) -> Computation | None:
 
 def by_graph(graph: Any, numbers: Numbers) -> Computation:
     """By the part of the graph that leads to them."""
+    part = Part(graph).of([value for _, value in numbers]) or _without_dead(graph, numbers)
+    function = runnable("conditions", part)
+
+    def at(sizes: Sizes, on_tensors: Callable[[Function], Any]) -> list[int | float | bool]:
+        with torch.no_grad(), torch.jit._fuser.optimized_execution(False):
+            return _contents(on_tensors(function), numbers)
+
+    return Computation(at, sum(1 for _ in part.nodes()), None, _elements(part))
+
+
+def _without_dead(graph: Any, numbers: Numbers) -> Any:
+    """A graph that returns numbers, as short as TorchScript makes it."""
     packed = packed_outputs(graph)
     count = packed.inputsSize()
     for _, value in numbers:
@@ -147,13 +160,7 @@ def by_graph(graph: Any, numbers: Numbers) -> Computation:
     cut(packed, count, count + len(numbers))
     cut(packed_outputs(part), 0, count)
     torch._C._jit_pass_dce(part)
-    function = runnable("conditions", part)
-
-    def at(sizes: Sizes, on_tensors: Callable[[Function], Any]) -> list[int | float | bool]:
-        with torch.no_grad(), torch.jit._fuser.optimized_execution(False):
-            return _contents(on_tensors(function), numbers)
-
-    return Computation(at, sum(1 for _ in part.nodes()), None, _elements(part))
+    return part
 
 
 def _if_right(found: Computation, numbers: Numbers, learned: Learned) -> Computation | None:

@@ -27,6 +27,7 @@ from .turns import Turns
 
 # No more elements are made to read numbers from, in all the tensors that lead to them.
 _ELEMENTS = 1 << 23
+_LONG = 500  # nodes of a graph
 
 
 class Conditions:
@@ -112,6 +113,7 @@ class Conditions:
         if for_all:
             self._learned = self._learned_of_parts
             self._chosen = self._computation = None
+            self.__dict__.pop("_first", None)
 
     def forget(self) -> None:
         """The program isn't what the sizes were learned of any more."""
@@ -123,6 +125,8 @@ class Conditions:
         Args:
             on_tensors: calls a function on inputs of the graph that have these sizes.
         """
+        if self._first is not None and self._first.hold(sizes, on_tensors) is None:
+            return None
         differ = [mine for mine, other in zip(self.numbers, self._at(sizes, on_tensors)) if mine != other]
         return None if any(not isinstance(number, bool) for number in differ) else not differ
 
@@ -168,6 +172,12 @@ class Conditions:
             terms = Terms(self._learned.size_of)
             parts.append(self._those(pair for pair in self._varying if calculated(terms.of(pair[1]))))
         return [part for part in parts if part is self or part._numbers]
+
+    @functools.cached_property
+    def _first(self) -> Conditions | None:
+        """The first of them, which takes little time to compute, of a model that may run for the last."""
+        is_long = len(self._varying) > 1 and sum(1 for _ in self._graph.nodes()) > _LONG
+        return self._those(self._varying[:1]) if is_long else None
 
     def _of_kind(self, kind: type) -> Conditions:
         dependence = self._dependence()
