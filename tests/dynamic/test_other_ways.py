@@ -18,6 +18,7 @@ class Model(torch.nn.Module):
         super().__init__()
         self.function = function
         self.table = torch.nn.Parameter(torch.randn(10, 8))
+        self.scales, self.shapes, self.odd = {3: 2.0, 30: 4.0}, {(2, 9): 2.0}, {7}
 
     def forward(self, x):
         return self.function(self, x, x.shape[1])
@@ -48,6 +49,9 @@ WRONG = {
     "pieces_by_a_size": lambda m, x, n: torch.cat([part[:, :2].cumsum(1) for part in x.chunk(n // 2, 1)], 1),
     "least_of_an_index": lambda m, x, n: x * min(operator.index(n), 5),
     "largest_of_pairs": lambda m, x, n: x * max((x.shape[0], 1.0), (n, 2.0))[1],
+    "a_table": lambda m, x, n: x * m.scales.get(n, 1.0),
+    "a_table_by_shape": lambda m, x, n: x * m.shapes.get((x.shape[0], n), 1.0),
+    "a_set_of_the_model": lambda m, x, n: x * 2 if n in m.odd else x,
     "third": lambda m, x, n: x * (2.0 if n % 3 == 1 else 1.0),
 }
 RIGHT = {

@@ -17,6 +17,7 @@ import math
 import sys
 import textwrap
 import threading
+import weakref
 from collections.abc import Iterable, Iterator, Set
 from contextlib import ExitStack
 from types import CodeType, FunctionType
@@ -43,7 +44,8 @@ class _Changes:
         self._lock = threading.Lock()
         self._users: dict[int, int] = {}
         self._plain: dict[int, tuple[FunctionType, CodeType]] = {}
-        self._codes: dict[CodeType, CodeType] = {}  # what stands for which
+        # What stands for which, also behind the end: another thread may have recorded it until then.
+        self._codes: weakref.WeakKeyDictionary[CodeType, CodeType] = weakref.WeakKeyDictionary()
 
     def of(self, codes: Iterable[CodeType]) -> list[FunctionType]:
         """The functions that have these codes, or would."""
@@ -69,7 +71,6 @@ class _Changes:
             key = id(function)
             self._users[key] -= 1
             if not self._users[key]:
-                self._codes.pop(function.__code__, None)
                 _, function.__code__ = self._plain.pop(key)
                 del self._users[key]
 

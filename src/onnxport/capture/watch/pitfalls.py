@@ -7,9 +7,10 @@ found out by tracing again (see `liveness`).
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from types import CodeType
 from typing import Any
 
@@ -203,19 +204,37 @@ def place_of_call() -> str:
 
 
 def place_and_numbers() -> tuple[str, frozenset[int]]:
-    """That line, and the ints that are written in it."""
+    """That line, and the ints that are written in it, or are keys of what it names."""
     frame = _frame_of_call()
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}", _numbers_in(frame.f_code, frame.f_lineno)
+    numbers, names = _named_in(frame.f_code, frame.f_lineno)
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}", numbers | _keys_of(frame, names)
 
 
 @functools.lru_cache(1000)
-def _numbers_in(code: CodeType, line: int) -> frozenset[int]:
+def _named_in(code: CodeType, line: int) -> tuple[frozenset[int], frozenset[str]]:
     found: list[Any] = []
+    names: set[str] = set()
     for instruction in instructions_on(code, (line,)):
+        value = instruction.argval
         if instruction.opname in ("LOAD_CONST", "LOAD_SMALL_INT"):  # the latter from Python 3.14 on
-            value = instruction.argval
             found += value if isinstance(value, tuple | frozenset) else [value]
-    return frozenset([value for value in found if value.__class__ is int and value > 1][:_NUMBERS])
+        elif isinstance(value, str):
+            names.add(value)
+    return frozenset([value for value in found if value.__class__ is int and value > 1][:_NUMBERS]), frozenset(names)
+
+
+def _keys_of(frame: Any, names: Set[str]) -> frozenset[int]:
+    """The ints that are keys, or in tuples that are, of dicts and sets of these names: `self.scales.get(n)`."""
+    holders = [space[name] for name in names for space in (frame.f_locals, frame.f_globals) if name in space]
+    inner = [
+        vars(holder)[name] for holder in holders if hasattr(holder, "__dict__") for name in names & vars(holder).keys()
+    ]
+    found: list[Any] = []
+    for table in (*holders, *inner):
+        if isinstance(table, dict | set | frozenset):
+            for key in itertools.islice(table, _NUMBERS):
+                found += key if isinstance(key, tuple) else [key]
+    return frozenset([key for key in found if key.__class__ is int and key > 0][:_NUMBERS])
 
 
 def place_unless_told() -> str:
