@@ -282,6 +282,7 @@ def long(function):
     return forward
 
 
+@pytest.mark.usefixtures("one_recording")
 @pytest.mark.parametrize("function", [by_an_if, decided_by_an_int, far_away, refused, of_no_graph])
 def test_told_of_long_models(function):
     with pytest.warns(OnnxExporterWarning, match="test_live_numbers.py"):
