@@ -1,5 +1,6 @@
 """An `if` of Python on sizes, whose ways differ, is one of the exported model: right at all sizes on either way."""
 
+import logging
 import warnings
 
 import numpy as np
@@ -259,6 +260,29 @@ def test_what_ways_have_in_common_is_there_once():
 def test_what_does_not_go_together_is_told(function):
     _, said = exported(Model(function), torch.ones(2, 8, 4), {1: "n"})
     assert any(__file__ in text for text in said)
+
+
+def chosen_rows(m, x, n):
+    """How many rows are chosen is checked, and said."""
+    rows = x[x[:, :, 0] > -9]
+    assert rows.shape[1] == 4 and rows.dim() == 2
+    logging.getLogger(__name__).debug(f"{n} tokens are padded to {n + n % 2}")
+    return torch.cat([rows, rows[:2]]) if n % 2 else rows
+
+
+def by_value(m, x, n):
+    if (x > 1e9).any().item():
+        x = -x
+    return x[:, 1:] if n % 2 else x
+
+
+@pytest.mark.parametrize("function, told", [(chosen_rows, False), (by_value, True)])
+def test_what_values_decide_stays_as_it_is(function, told):
+    model = Model(function)
+    result, said = exported(model, torch.randn(2, 8, 4), {1: "n"})
+    assert bool(said) == told
+    for size in ONE:
+        holds(result, model, torch.randn(2, size, 4))
 
 
 def test_ways_without_end_are_told():

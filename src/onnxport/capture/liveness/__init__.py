@@ -50,8 +50,9 @@ def thaw(program: Program, sizes: Sizes, reruns: Reruns, known: Callable[[Progra
         found = by_cases(program, sizes, reruns, read, known, lambda trials: _thaw(trials)[0])
     if found is None:
         return report
-    _adopt(program, found)
-    return Report(unchanged=False)
+    joined, unsure = found
+    _adopt(program, joined)
+    return Report(labels=report.labels, frozen=tuple(unsure))
 
 
 def _of_one_run(

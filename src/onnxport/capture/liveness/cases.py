@@ -20,13 +20,14 @@ from .alike import CommonEnd, common_start
 from .beyond import beyond
 from .comparison import given
 from .ints import ints_at_uses
-from .report import Report
+from .report import Frozen, Report
 from .trial_sizes import Sizes, crossing, doubled
 from .trials import Reruns, Trial, Trials, elements
 from .values import Other
 
 # So many recordings, and so many nodes in all of them: a graph of more is no help.
 _CASES, _NODES = 16, 20_000
+_OF_VALUES = "this is decided as in the example; whether by sizes or by values isn't known"
 _BOOL = parse("aten::Bool.Tensor(Tensor a) -> bool")
 
 
@@ -37,9 +38,9 @@ def by_cases(
     read: Callable[[Trial], Program],
     known: Callable[[Program], Mapping[str, Any]],
     thaw: Callable[[Trials], Report],
-) -> Program | None:
-    """The program that has a branch for each way; None where they can't be told apart by sizes alone, are too many, or give
-    what doesn't go together.
+) -> tuple[Program, list[Frozen]] | None:
+    """The program that has a branch for each way, and what it decides as in the example, as values may matter there; None where
+    ways can't be told apart by sizes, are too many, or give what doesn't go together.
 
     Args:
         read: gives the program of a recording at other sizes.
@@ -52,7 +53,10 @@ def by_cases(
         return None
     tried = [dict(case.sizes) for case in cases.found]
     tried += [doubled(sizes), *crossing(sizes), *(doubled(at) for at in tried[1:])]
-    return found if all(map(Trials(found, sizes, reruns).gives_results, tried)) else None
+    if not all(map(Trials(found, sizes, reruns).gives_results, tried)):
+        return None
+    unsure = {number.place for case in cases.found for number in case.program.conditions.undecided if number.place}
+    return found, [Frozen(Location("", place), _OF_VALUES) for place in sorted(unsure)]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -97,13 +101,22 @@ class _Case(Trials):
     def _is_mine(self, sizes: Sizes) -> bool:
         return self._cases.chosen(self.allowed(sizes)) is self
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether the recording is right wherever what it asked has the same answers."""
+        conditions = self.program.conditions
+        return self.program.keeps_sizes and len(conditions.decided.numbers) == len(conditions.numbers)
+
     def is_live(self, thaw: Callable[[Trials], Report]) -> bool:
         """Whether the recording is right wherever it is chosen, after constants that follow a size were replaced."""
-        conditions = self.program.conditions
-        if self.program.keeps_sizes and len(conditions.decided.numbers) == len(conditions.numbers):
+        if self.is_exact:
             return True  # it has none
         report = thaw(self)
         return not (report.frozen or report.guessed)
+
+    def asks_as(self, other: _Case) -> bool:
+        """Whether another recording asked the same and was answered the same."""
+        return self.program.conditions.first_other(other.program.conditions) is None
 
     def agrees_at(self, sizes: dict[str, int]) -> bool:
         return super().agree([sizes])
@@ -117,6 +130,7 @@ class _Cases:
         self._plain = Trials(program, sizes, reruns)
         self.found: list[_Case] = []
         self._tree: _Split | _Case | None = None
+        self._tried: list[dict[str, int]] = []
 
     def find(self) -> bool:
         """Record the model on each way; whether that tells what it does at all sizes."""
@@ -132,11 +146,14 @@ class _Cases:
         return len(self.found) > 1
 
     def _record(self, sizes: dict[str, int]) -> bool:
-        """Whether the model at these sizes is a case of its own."""
+        """Whether the model at these sizes may be a case of its own; it is none if it only has other constants."""
         trial = self._plain.at(sizes)
         case = _Case(self, self._read(trial), trial.sizes) if trial is not None else None
-        if case is None or not _is_decided_by_sizes(case.program):
+        if case is None or not _may_be_case(case.program):
             return False
+        self._tried.append(sizes)
+        if self.found and self.chosen(sizes).asks_as(case):
+            return not self.chosen(sizes).is_exact
         self.found.append(case)
         if sum(len(case.program.block.nodes) for case in self.found) > _NODES:
             return False
@@ -155,7 +172,7 @@ class _Cases:
                 ways.setdefault((id(case), way, 0 in sizes.values()), (case, []))[1].append(sizes)
         for case, alike in ways.values():
             for at in (alike[0], min(alike, key=elements)):
-                if not case.agrees_at(at):
+                if at not in self._tried and not case.agrees_at(at):
                     return at
         return None
 
@@ -191,15 +208,12 @@ class _Cases:
         if block is None:
             return None
         kept = [case.program.keep_alive for case in self.found]
-        return dataclasses.replace(first.program, block=block, weights=weights, keep_alive=kept)
+        return dataclasses.replace(first.program, block=block, weights=weights, readings=[], keep_alive=kept)
 
 
-def _is_decided_by_sizes(program: Program) -> bool:
-    """Whether all that is decided in a recording hangs on sizes alone."""
-    conditions = program.conditions
-    decisions = sum(isinstance(number, bool) for number in conditions.numbers)
-    of_values = program.readings or program.state or conditions.lost
-    return not of_values and decisions == len(conditions.decided.numbers)
+def _may_be_case(program: Program) -> bool:
+    """Whether it is known which of its decisions hang on sizes; others stay as they are in all recordings."""
+    return not (program.state or program.conditions.lost) and all(reading.of_sizes for reading in program.readings)
 
 
 def _tree(cases: list[_Case]) -> _Split | _Case | None:
@@ -213,10 +227,11 @@ def _tree(cases: list[_Case]) -> _Split | _Case | None:
         return None
     place = min(place for place in places if place is not None)
     number, value = asked.taken[place]
-    nodes = _leading_to(first.asking, value.debugName())
+    of_sizes = any(decided is value for _, decided in asked.decided.taken)
+    nodes = _leading_to(first.asking, value.debugName()) if of_sizes else []
     alike = _tree([first, *(case for case, at in zip(rest, places) if at != place)])
     others = _tree([case for case, at in zip(rest, places) if at == place])
-    if number.kind is not bool or not nodes or alike is None or others is None:
+    if not nodes or alike is None or others is None:
         return None
     return _Split(asked.one(place), nodes, number.place, number.content, alike, others)
 

@@ -141,6 +141,16 @@ class Conditions:
         """The bools among the numbers that hang on sizes alone."""
         return self._of_kind(bool)
 
+    @property
+    def undecided(self) -> list[Number]:
+        """The bools that may hang on values, but those that only end a run."""
+        of_sizes = {id(value) for _, value in self.decided.taken}
+        return [
+            number
+            for number, value in self._varying
+            if isinstance(number.content, bool) and id(value) not in of_sizes and not number.ends
+        ]
+
     @functools.cached_property
     def counted(self) -> Conditions:
         """The ints among them."""
@@ -152,10 +162,12 @@ class Conditions:
         return self._numbers
 
     def first_other(self, other: Conditions) -> int | None:
-        """The place among all numbers of the first that isn't what it is in another run, which asked the same until then; None
-        if there is none."""
-        pairs = zip(self._numbers, other._numbers)
-        return next((i for i, ((mine, _), (theirs, _)) in enumerate(pairs) if mine.content != theirs.content), None)
+        """The place among all numbers of the first bool that isn't what it is in another run, which asked the same until then;
+        None if there is none. One that only ends a run is none."""
+        for place, ((mine, _), (theirs, _)) in enumerate(zip(self._numbers, other._numbers)):
+            if mine.content != theirs.content and isinstance(mine.content, bool) and not mine.ends:
+                return place
+        return None
 
     def one(self, place: int) -> Conditions:
         """One of all numbers by itself."""
