@@ -50,6 +50,8 @@ def _one_of_each_way(trials: Trials) -> list[dict[str, int]]:
     mine, *found = trials.reruns.computed(decided, [trials.sizes, *options])
     ways: dict[Any, dict[str, int]] = {}
     for sizes, decisions in zip(options, found):
+        if not isinstance(mine, tuple) or not isinstance(decisions, tuple):
+            continue
         if any(place and a != b for place, a, b in zip(decided.places, mine, decisions)):
             ways.setdefault(decisions, sizes)
     return list(ways.values())[:_WAYS]
@@ -59,4 +61,6 @@ def _place(other: Trials, at: dict[str, int]) -> str:
     """The first line that decides otherwise at some sizes."""
     decided = other.program.conditions.decided
     mine, theirs = other.reruns.computed(decided, [other.sizes, at])
+    if not isinstance(mine, tuple) or not isinstance(theirs, tuple):
+        return ""
     return next((place for place, a, b in zip(decided.places, mine, theirs) if place and a != b), "")

@@ -17,7 +17,7 @@ from ...program import Block, Location, Node, Operand, Program, TensorType, Valu
 from ...program.schema import parse
 from ..watch.readings import operands
 from .alike import CommonEnd, common_start
-from .beyond import beyond
+from .beyond import beyond, is_runnable
 from .comparison import given
 from .ints import ints_at_uses
 from .report import Frozen, Report
@@ -181,7 +181,8 @@ class _Cases:
         for case in self.found:
             told, where = beyond(case, unchanged=True)
             if told:
-                return not where or self.chosen(where).agrees_at(where), where
+                may_run = where and is_runnable(case, where, max(where, key=lambda label: where[label]))
+                return not may_run or self.chosen(where).agrees_at(where), where
         return False, None
 
     def chosen(self, sizes: dict[str, int]) -> _Case:

@@ -90,7 +90,7 @@ class Thawing:
     def _roll(self, different: list[Trial]) -> list[Trial]:
         """Make loops of what repeats, if the programs have other nodes, and get the same by it; further traces."""
         program = self.program
-        if all(compare(program, trial.read())[1] is None for trial in different):
+        if all(compare(program, trial.read())[1] is None for trial in different) or self._ask_alike(different):
             return []
         from .rolled import Way, roll
 
@@ -116,6 +116,15 @@ class Thawing:
                 return longer
         self.trials.rolls = None
         return []
+
+    def _ask_alike(self, different: list[Trial]) -> bool:
+        """Whether all runs took as many numbers, and nothing but bools: a loop that runs as long as they are true takes more."""
+        program = self.program
+        return (
+            program.keeps_sizes
+            and all(isinstance(number.content, bool) for number, _ in program.conditions.taken)
+            and all(len(trial.read().conditions.taken) == len(program.conditions.taken) for trial in different)
+        )
 
     def _longer(self) -> list[Trial]:
         """A trace with more iterations, where all there are have fewer: a single one isn't recognised."""
