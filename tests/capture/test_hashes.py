@@ -54,12 +54,32 @@ def test_other_axes_may_change(model):
     assert len(result.verify().checks) > 2  # the example size, and others
 
 
+@pytest.mark.usefixtures("one_recording")
 @pytest.mark.parametrize("model", [got, taken, among, whole_shape])
 def test_axes_that_are_looked_up_are_warned_of(model):
     with pytest.warns(OnnxExporterWarning, match="may be right only at n=8(.|\n)*test_hashes.py") as caught:
         result = onnxport.export(model, X, input_names=["x"], dynamic_axes={"x": {1: "n"}})
     assert any("a key of a dict or set" in str(w.message) for w in caught)
     torch.testing.assert_close(result(X), model(X))
+
+
+@pytest.mark.parametrize("model", [got, taken, among, whole_shape])
+def test_axes_that_are_looked_up_are_followed_or_told(model):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        result = onnxport.export(model, X, input_names=["x"], dynamic_axes={"x": {1: "n"}})
+    for n in () if any(issubclass(w.category, OnnxExporterWarning) for w in said) else (1, 2, 7, 8, 9, 16, 30):
+        x = torch.randn(X.shape[0], n)
+        expected = eager_or_none(model, x)
+        if expected is not None:
+            torch.testing.assert_close(result(x), expected)
+
+
+def eager_or_none(model, x):
+    try:
+        return model(x)
+    except KeyError:
+        return None
 
 
 def test_what_is_kept_by_size_stays_live():

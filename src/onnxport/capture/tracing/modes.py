@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
 from ...errors import LoweringError
-from . import hidden_views, index_parts, read_numbers, sparse
+from . import hidden_views, index_parts, live_strides, read_numbers, sparse
 from .traced_sizes import arithmetic_watched, comparisons, is_bool, is_number, is_of_sizes, is_size, is_whole
 
 Function = Callable[..., Any]
@@ -406,6 +406,7 @@ _INSTEAD: dict[Function, Function] = {
     torch.Tensor.__getitem__: _get_item,
     torch.Tensor.__setitem__: _set_item,
     torch.Tensor.view: _view,
+    torch.Tensor.stride: live_strides.stride,
 }
 
 
