@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Any, Union
 
+from ...dims import Dim, Size, free_symbols
 from ...program import Block, Location, Node, Operand, Program, TensorType, Value
 from ...program.schema import parse
 from ..watch.readings import operands
@@ -26,7 +27,7 @@ from .trials import Reruns, Trial, Trials, elements
 from .values import Other
 
 # So many recordings, and so many nodes in all of them: a graph of more is no help.
-_CASES, _NODES = 16, 20_000
+_CASES, _NODES = 16, 10_000
 _OF_VALUES = "this is decided as in the example; whether by sizes or by values isn't known"
 _BOOL = parse("aten::Bool.Tensor(Tensor a) -> bool")
 
@@ -47,7 +48,7 @@ def by_cases(
         known: gives sizes as expressions of the labels; none of a program that can't be converted.
         thaw: replaces constants of one recording that follow a size.
     """
-    cases = _Cases(program, sizes, reruns, read)
+    cases = _Cases(program, sizes, reruns, read, known)
     found = cases.joined() if cases.find() and all(case.is_live(thaw) for case in cases.found) else None
     if found is None or not known(found):
         return None
@@ -78,9 +79,11 @@ class _Split:
 class _Case(Trials):
     """One recording, which is held against the model, and others, only where it is the one that is chosen."""
 
-    def __init__(self, cases: _Cases, program: Program, sizes: Sizes) -> None:
+    def __init__(self, cases: _Cases, program: Program, sizes: Sizes, known: Mapping[str, Any]) -> None:
+        """`known` has sizes as expressions of the labels, by the names of values."""
         super().__init__(program, sizes, cases.reruns)
         self._cases = cases
+        self.known_sizes = {name: size for name, size in known.items() if _is_of(size, sizes)}
         self.asking = Block(nodes=list(program.block.nodes))  # as it was recorded
 
     def agree(self, options: Iterable[dict[str, int]], *, each: bool = False) -> bool:
@@ -125,8 +128,15 @@ class _Case(Trials):
 class _Cases:
     """The recordings that there are, the first of them at the example's sizes."""
 
-    def __init__(self, program: Program, sizes: Sizes, reruns: Reruns, read: Callable[[Trial], Program]) -> None:
-        self.program, self.sizes, self.reruns, self._read = program, sizes, reruns, read
+    def __init__(
+        self,
+        program: Program,
+        sizes: Sizes,
+        reruns: Reruns,
+        read: Callable[[Trial], Program],
+        known: Callable[[Program], Mapping[str, Any]],
+    ) -> None:
+        self.program, self.sizes, self.reruns, self._read, self._known = program, sizes, reruns, read, known
         self._plain = Trials(program, sizes, reruns)
         self.found: list[_Case] = []
         self._tree: _Split | _Case | None = None
@@ -148,7 +158,7 @@ class _Cases:
     def _record(self, sizes: dict[str, int]) -> bool:
         """Whether the model at these sizes may be a case of its own; it is none if it only has other constants."""
         trial = self._plain.at(sizes)
-        case = _Case(self, self._read(trial), trial.sizes) if trial is not None else None
+        case = self._case(trial) if trial is not None else None
         if case is None or not _may_be_case(case.program):
             return False
         self._tried.append(sizes)
@@ -159,6 +169,10 @@ class _Cases:
             return False
         self._tree = _tree(self.found)
         return self._tree is not None
+
+    def _case(self, trial: Trial) -> _Case:
+        program = self._read(trial)
+        return _Case(self, program, trial.sizes, self._known(program))
 
     def _uncovered(self) -> dict[str, int] | None:
         """The first sizes at which the recording that is chosen gives other results than the model."""
@@ -212,6 +226,11 @@ class _Cases:
         return dataclasses.replace(first.program, block=block, weights=weights, readings=[], keep_alive=kept)
 
 
+def _is_of(size: Any, labels: Container[str]) -> bool:
+    """Whether a size is an expression of the labels alone."""
+    return isinstance(size, int) or (isinstance(size, Dim) and all(symbol in labels for symbol in free_symbols(size)))
+
+
 def _may_be_case(program: Program) -> bool:
     """Whether it is known which of its decisions hang on sizes; others stay as they are in all recordings."""
     return not (program.state or program.conditions.lost) and all(reading.of_sizes for reading in program.readings)
@@ -229,7 +248,7 @@ def _tree(cases: list[_Case]) -> _Split | _Case | None:
     place = min(place for place in places if place is not None)
     number, value = asked.taken[place]
     of_sizes = any(decided is value for _, decided in asked.decided.taken)
-    nodes = _leading_to(first.asking, value.debugName()) if of_sizes else []
+    nodes = _leading_to(first.asking, value.debugName(), first.known_sizes) if of_sizes else []
     alike = _tree([first, *(case for case, at in zip(rest, places) if at != place)])
     others = _tree([case for case, at in zip(rest, places) if at == place])
     if not nodes or alike is None or others is None:
@@ -237,18 +256,22 @@ def _tree(cases: list[_Case]) -> _Split | _Case | None:
     return _Split(asked.one(place), nodes, number.place, number.content, alike, others)
 
 
-def _leading_to(block: Block, name: str) -> list[Node]:
-    """The nodes that compute a value of this name; none where that isn't plain."""
+def _leading_to(block: Block, name: str, known: Mapping[str, Size]) -> list[Node]:
+    """The nodes that compute a value of this name, of sizes that are known as expressions; none where that isn't plain."""
     wanted: set[Value] = set()
     found: list[Node] = []
+    given: dict[Value, Any] = {}
     for node in reversed(block.nodes):
         if wanted.isdisjoint(node.outputs) and all(value.name != name for value in node.outputs):
             continue
         if node.blocks or len(node.outputs) != 1 or (node.schema is not None and node.schema.mutates):
             return []
-        found.append(node.with_inputs(list(node.inputs)))
+        if node.outputs[0].name in known:
+            given[node.outputs[0]] = known[node.outputs[0].name]
+            continue
+        found.append(node)
         wanted.update(operands(node))
-    return found[::-1]
+    return Block(nodes=found[::-1]).with_values(given).nodes
 
 
 def _joined(tree: _Split | _Case, blocks: Mapping[int, Block]) -> Block | None:
