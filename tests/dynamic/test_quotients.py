@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 
 import onnxport
+from onnxport.capture.liveness.expressions import Expression, separating_size
 from onnxport.errors import OnnxExporterWarning
 
 AXES = {"x": {0: "b", 1: "n"}}
@@ -68,3 +69,10 @@ def largest(x):
 def test_all_else_is_warned_of(model):
     with pytest.warns(OnnxExporterWarning, match="may be"):
         onnxport.export(model, (torch.randn(2, 8),), input_names=["x"], dynamic_axes=AXES)
+
+
+@pytest.mark.parametrize("larger", [1.5, 2.0, 4.0])
+def test_sizes_that_tell_expressions_apart_are_as_large_as_they_may_be(larger):
+    half, most = Expression("h", 1, 0, 2), Expression("h", 51, 0, 100)
+    for groups in ([[half]], [[half, most]]):
+        assert 0 < separating_size(100, groups, {100}, larger=larger) <= larger * 100

@@ -210,8 +210,11 @@ def _quotients(label: str, size: int, value: int) -> list[Expression]:
     return made
 
 
-def separating_size(size: int, groups: Sequence[Sequence[Expression]], seen: Container[int], step: int = 1) -> int:
-    """A multiple of the step not seen yet at which expressions of one group give as many different numbers as possible.
+def separating_size(
+    size: int, groups: Sequence[Sequence[Expression]], seen: Container[int], step: int = 1, larger: float = math.inf
+) -> int:
+    """A multiple of the step not seen yet, and at most so many times larger, at which expressions of one group give as many
+    different numbers as possible.
 
     Where each group has one expression left, sizes that lie apart, which confirm it.
     """
@@ -219,11 +222,11 @@ def separating_size(size: int, groups: Sequence[Sequence[Expression]], seen: Con
         apart = (2 * size + 3 * step, step, size + 3 * step, 2 * size, 2 * step)
         largest = size * 2 // step * step  # at small sizes, and at near ones, quotients are alike
         rest = (range(largest, 0, -max(size // 5 // step, 1) * step), range(largest, 0, -step))
-        return next((n for n in itertools.chain(apart, *rest) if n not in seen), size)
+        return next((n for n in itertools.chain(apart, *rest) if n not in seen and n <= larger * size), size)
 
     def score(n: int) -> tuple[int, int]:
         return sum(len({e.at(n) for e in group}) for group in groups), -abs(n - size) + (n > size)
 
     largest = max(size * 2 + 32 * step, min(size * 16, 128 * step))  # 0.5 and 0.51 are told apart by 51
-    options = range(step, largest, step)
+    options = range(step, int(min(largest, larger * size + 1)), step)
     return max((n for n in options if n not in seen), key=score, default=size)

@@ -15,7 +15,7 @@ from ...program import Location, Node, Program, Value
 from ...program.ir import Block
 from ...program.schema import parse
 from . import trial_sizes
-from .beyond import is_runnable
+from .beyond import EFFORT, is_runnable
 from .comparison import Difference, Path, Site, compare, sites
 from .counted import Counted
 from .expressions import Expression, Quotient, candidates, integer, number, products, quotients, separating_size
@@ -27,6 +27,7 @@ from .values import ORDERS, computed, counts_rows, is_reading, last_before, made
 
 # Traces at further sizes that are made to tell expressions apart.
 _TRIALS = 8
+_LARGER = 16  # their effort, times that of the example's, where that is large
 _ALL = sys.maxsize
 _AXES = 3
 # Floats that decide the form of the graph.
@@ -390,11 +391,10 @@ class Thawing:
                 refused[label].update(range(1, size if self.program.labels.count(label) is None else 3))
         tried = {label: set(sizes) for label, sizes in refused.items()}
         for attempt in range(3):
-            chosen = {}
-            for label, size in self.sizes.items():
-                # A model may take whole multiples only, of a patch or a stride.
-                step = math.gcd(size, *(seen.sizes[label] for seen in self.seen)) if attempt else 1
-                chosen[label] = separating_size(size, _of(label, groups), refused[label], step)
+            chosen = self._separating_sizes(groups, refused, attempt, math.inf)
+            if self._effort(chosen) > self._most_effort:  # all axes as large as each alone may be
+                larger = (self._most_effort / self._effort(self.sizes)) ** (1 / len(chosen))
+                chosen = self._separating_sizes(groups, refused, attempt, larger)
             trial = self._at(chosen)
             if trial is not None:
                 return trial
@@ -407,6 +407,25 @@ class Thawing:
             if trial is not None:
                 return trial
         return None
+
+    def _separating_sizes(
+        self, groups: list[list[Expression]], refused: Mapping[str, set[int]], attempt: int, larger: float
+    ) -> dict[str, int]:
+        """For each label a size that separates, at most so many times the example's."""
+        chosen = {}
+        for label, size in self.sizes.items():
+            # A model may take whole multiples only, of a patch or a stride.
+            step = math.gcd(size, *(seen.sizes[label] for seen in self.seen)) if attempt else 1
+            chosen[label] = separating_size(size, _of(label, groups), refused[label], step, larger)
+        return chosen
+
+    def _effort(self, sizes: Sizes) -> int:
+        return self.trials.reruns.effort(self.trials.allowed(sizes))
+
+    @property
+    def _most_effort(self) -> int:
+        """Of a run that tells expressions apart."""
+        return max(EFFORT, _LARGER * self._effort(self.sizes))
 
     def _at(self, sizes: dict[str, int]) -> Trial | None:
         """A trace at these sizes, if they aren't the example's, which tell nothing."""
