@@ -46,6 +46,7 @@ TABLES = (
     "text_models",
     "multimodal_models",
     "diffusion_models",
+    "diffusion_transformers",
     "speech_models",
     "transformers_models",
     "library_models",

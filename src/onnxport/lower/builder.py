@@ -38,6 +38,8 @@ IMPURE = frozenset(
 # larger than what it is made of: an expanded constant must not blow up the file.
 FOLD_LIMIT = 1 << 16
 
+_LONG = 400  # characters of a size
+
 
 class Builder(Emitter):
     """The graph being built, at one opset.
@@ -325,10 +327,16 @@ class Builder(Emitter):
         return self._symbols.get(name, -1)
 
     def declare(self, tensor: Tensor) -> None:
-        """Remember that the sizes of this tensor can be read from it, for symbols without a source so far."""
+        """Remember that the sizes of this tensor can be read from it, for symbols without a source so far.
+
+        A size that is too long as an expression becomes such a symbol: it would be in each size that is computed from it.
+        """
         for axis, dim in enumerate(tensor.dims or ()):
             if not isinstance(dim, int):
                 name = str(dim)
+                if name[_LONG:]:
+                    name = str(dim := self.fresh("size"))
+                    tensor.dims = (*tensor.dims[:axis], dim, *tensor.dims[axis + 1 :])  # type: ignore[index]
                 if name in self._symbols and self.scope.source(name) is None:
                     self.scope.sizes[name] = SizeSource(tensor, axis)
 
