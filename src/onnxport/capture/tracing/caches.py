@@ -8,6 +8,9 @@ import inspect
 from types import CodeType, FrameType
 
 _NAMES = frozenset(f"LOAD_{of}" for of in ("CLASSDEREF", "DEREF", "FAST", "FAST_BORROW", "GLOBAL", "NAME"))
+# From Python 3.13 on some load two names, or store one before they load another.
+_PAIRS = frozenset({"LOAD_FAST_LOAD_FAST", "LOAD_FAST_BORROW_LOAD_FAST_BORROW"})
+_STORED = "STORE_FAST_LOAD_FAST"
 _ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 _CALLS = frozenset({"CALL", "CALL_FUNCTION", "CALL_FUNCTION_EX", "CALL_FUNCTION_KW", "CALL_KW", "CALL_METHOD"})
 
@@ -32,21 +35,31 @@ def _called(code: CodeType, offset: int) -> tuple[str, ...]:
     above = 1  # the result lies where the function lay, which was the first there
     for at in reversed(range(len(found))):
         instruction = found[at]
-        above -= dis.stack_effect(instruction.opcode, instruction.arg, jump=False)
+        stored = instruction.opname == _STORED
+        above -= 1 if stored else dis.stack_effect(instruction.opcode, instruction.arg, jump=False)
         if above <= 0:
-            return _path(found[at:])
+            return _path(found[at:], is_first=above == 0)
+        above += stored
         if instruction.is_jump_target or "JUMP" in instruction.opname:
             return ()
     return ()
 
 
-def _path(instructions: list[dis.Instruction]) -> tuple[str, ...]:
-    """The name that they begin with, and those of attributes of it."""
+def _path(instructions: list[dis.Instruction], *, is_first: bool) -> tuple[str, ...]:
+    """The name that they begin with, and those of attributes of it; of two names that are loaded at once, the first or the
+    second."""
     path: list[str] = []
     for instruction in instructions:
-        if instruction.opname == "PUSH_NULL":
+        name, kind = instruction.argval, instruction.opname
+        if kind == "PUSH_NULL":
             continue
-        if instruction.opname not in (_ATTRIBUTES if path else _NAMES):
+        if not path and kind in _PAIRS:
+            if is_first:
+                return (name[0],)
+            name = name[1]
+        elif not path and kind == _STORED:
+            name = name[1]
+        elif kind not in (_ATTRIBUTES if path else _NAMES):
             break
-        path.append(instruction.argval)
+        path.append(name)
     return tuple(path)

@@ -218,8 +218,8 @@ def _named_in(code: CodeType, line: int) -> tuple[frozenset[int], frozenset[str]
         value = instruction.argval
         if instruction.opname in ("LOAD_CONST", "LOAD_SMALL_INT"):  # the latter from Python 3.14 on
             found += value if isinstance(value, tuple | frozenset) else [value]
-        elif isinstance(value, str):
-            names.add(value)
+        else:  # from Python 3.13 on some load two names
+            names.update(name for name in (value if isinstance(value, tuple) else [value]) if isinstance(name, str))
     return frozenset([value for value in found if value.__class__ is int and value > 1][:_NUMBERS]), frozenset(names)
 
 
