@@ -125,6 +125,7 @@ PROGRAMS = {
     "far": lambda m, x, n: (m.b(m.a(x)) if n > 64 else m.a(x)) + 1,
     "behind": lambda m, x, n: x * 2 if n > 16 and n % 4 == 1 else x + 1 if n < 5 else x.relu(),
     "elif": lambda m, x, n: x * (2 if n < 3 else 3 if n < 6 else 4 if n < 12 else 5 if n < 50 else 6),
+    "behind_alike": lambda m, x, n: x.mean(1) if (n % 2 == 0 and n > 4) or n == 3 else x.amax(1),
     "early": lambda m, x, n: torch.zeros(x.shape[0], 4) if n < 3 else x[:, 2] * 2,
     "masked": lambda m, x, n: (x @ x.mT + (torch.full((n, n), -1e9).triu(1) if n > 1 else 0)).softmax(-1) @ x,
     "written": written,
@@ -282,6 +283,21 @@ def test_what_values_decide_stays_as_it_is(function, told):
     result, said = exported(model, torch.randn(2, 8, 4), {1: "n"})
     assert bool(said) == told
     for size in ONE:
+        holds(result, model, torch.randn(2, size, 4))
+
+
+@pytest.mark.parametrize("n", [4, 5, 8])
+def test_ints_behind_ways_that_give_the_same(n):
+    """Above 4 whole blocks are counted, of which there is one as long as there are less than 8."""
+
+    def blocks_of_four(m, x, n):
+        for _ in range(0, n - n % 4 if n > 4 else n, 4):
+            x = x * 1.5
+        return x
+
+    model = Model(blocks_of_four)
+    result, said = exported(model, torch.randn(2, n, 4), {1: "n"})
+    for size in () if said else ONE:
         holds(result, model, torch.randn(2, size, 4))
 
 

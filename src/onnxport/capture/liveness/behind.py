@@ -12,6 +12,7 @@ from typing import Any
 from ...program import Location, Program
 from .beyond import beyond
 from .report import Frozen, listed
+from .trial_sizes import doubled
 from .trials import Trial, Trials
 
 # Of programs with more nodes, another recording takes longer than is right for what is rare.
@@ -33,7 +34,8 @@ def decided_behind(trials: Trials, program_of: Callable[[Trial], Program]) -> tu
         if trial is None:
             continue
         other = Trials(program_of(trial), trial.sizes, trials.reruns)
-        for at in other.other_ways():
+        # Ints that are taken there, too, show at larger sizes.
+        for at in (*other.other_ways(), other.allowed(doubled(trial.sizes))):
             if not trials.agree([at]):
                 what = f"this is asked at {listed(trial.sizes)} only, and decided otherwise at {listed(at)}"
                 return [Frozen(Location("", _place(other, at)), what)], at

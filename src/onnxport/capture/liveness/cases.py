@@ -28,6 +28,8 @@ from .values import Other
 
 # So many recordings, and so many nodes in all of them: a graph of more is no help.
 _CASES, _NODES = 16, 10_000
+# So many more are made to see what is asked behind ways that give the same, of programs that have few nodes.
+_BESIDE, _FEW_NODES = 8, 500
 _OF_VALUES = "this is decided as in the example; whether by sizes or by values isn't known"
 _BOOL = parse("aten::Bool.Tensor(Tensor a) -> bool")
 
@@ -139,6 +141,8 @@ class _Cases:
         self.program, self.sizes, self.reruns, self._read, self._known = program, sizes, reruns, read, known
         self._plain = Trials(program, sizes, reruns)
         self.found: list[_Case] = []
+        self._beside: list[_Case] = []  # on ways that give the same as one of these
+        self._looked: set[Any] = set()
         self._tree: _Split | _Case | None = None
         self._tried: list[dict[str, int]] = []
 
@@ -177,22 +181,43 @@ class _Cases:
     def _uncovered(self) -> dict[str, int] | None:
         """The first sizes at which the recording that is chosen gives other results than the model."""
         ways: dict[Any, tuple[_Case, list[dict[str, int]]]] = {}
-        for sizes in (at for case in self.found for at in case.scanned(case.program.conditions.decided)):
-            case = self.chosen(sizes)
+        for case, sizes in self._scanned():
             mine, answers = self.reruns.computed(case.program.conditions.decided, [case.sizes, sizes])
             if answers != mine:
                 # Where something is asked behind what doesn't go with these sizes, there is no telling.
                 way = answers if isinstance(answers, tuple) else None
                 ways.setdefault((id(case), way, 0 in sizes.values()), (case, []))[1].append(sizes)
-        for case, alike in ways.values():
+        for _, alike in ways.values():
             for at in (alike[0], min(alike, key=elements)):
-                if at not in self._tried and not case.agrees_at(at):
+                if at not in self._tried and not self.chosen(at).agrees_at(at):
                     return at
-        return None
+        for at in (case.allowed(doubled(case.sizes)) for case in self._beside):  # ints that are taken there show
+            if at not in self._tried and not self.chosen(at).agrees_at(at):
+                return at
+        return self._uncovered() if self._look_behind(ways) else None
+
+    def _scanned(self) -> Iterator[tuple[_Case, dict[str, int]]]:
+        """Sizes at which something may be decided otherwise, and the recording that tells whether it is."""
+        for case in self.found:
+            yield from ((self.chosen(sizes), sizes) for sizes in case.scanned(case.program.conditions.decided))
+        for case in self._beside:
+            yield from ((case, sizes) for sizes in case.scanned(case.program.conditions.decided))
+
+    def _look_behind(self, ways: Mapping[Any, tuple[_Case, list[dict[str, int]]]]) -> bool:
+        """Record the model on ways that give what a recording gives: behind them it may ask more."""
+        before = len(self._beside)
+        for key, (case, alike) in ways.items():
+            if key in self._looked or 0 in alike[0].values() or len(self._beside) >= _BESIDE:
+                continue
+            self._looked.add(key)
+            trial = self._plain.at(alike[0]) if len(case.program.block.nodes) <= _FEW_NODES else None
+            if trial is not None:
+                self._beside.append(self._case(trial))
+        return len(self._beside) > before
 
     def _far(self) -> tuple[bool, dict[str, int] | None]:
         """Whether something is decided otherwise far above the example's sizes; and where, if the model can be run there."""
-        for case in self.found:
+        for case in (*self.found, *self._beside):
             told, where = beyond(case, unchanged=True)
             if told:
                 may_run = where and is_runnable(case, where, max(where, key=lambda label: where[label]))
