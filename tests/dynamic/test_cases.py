@@ -301,6 +301,47 @@ def test_ints_behind_ways_that_give_the_same(n):
         holds(result, model, torch.randn(2, size, 4))
 
 
+class OneOfTwo(torch.autograd.Function):
+    """Has two results, and takes a number."""
+
+    @staticmethod
+    def forward(ctx, x, times, weight):
+        if x.shape[1] % 2:
+            return x * times, weight * 2
+        return x + 1, weight - 1
+
+
+class WithNone(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return (x * 2 if x.shape[1] % 2 else x + 1), None
+
+
+class OddDoubled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2 if x.shape[1] % 2 else x + 1
+
+
+@pytest.mark.parametrize("n", [1, 5, 8])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda m, x, n: OddDoubled.apply(x),
+        lambda m, x, n: OddDoubled.apply(x).cumsum(1),
+        lambda m, x, n: OneOfTwo.apply(x, 3, m.a.weight),
+        lambda m, x, n: OneOfTwo.apply(x, 3, m.a.weight)[0] - x,
+        lambda m, x, n: WithNone.apply(x)[0] - x,
+    ],
+)
+def test_autograd_functions(function, n):
+    """They are called by the recording, too, and go whatever way the sizes ask for; the exported model has one of them."""
+    model = Model(function)
+    result, said = exported(model, torch.randn(2, n, 4), {1: "n"})
+    for size in () if said else ONE:
+        holds(result, model, torch.randn(2, size, 4))
+
+
 def test_ways_without_end_are_told():
     def halved(m, x, n):
         while x.shape[1] > 4:

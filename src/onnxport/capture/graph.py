@@ -186,8 +186,35 @@ def tensor_constants(graph: Any) -> Iterator[torch.Tensor]:
             yield node.t("value")
 
 
+def _without_calls(graph: Any) -> Any:
+    """A copy that has in place of each `torch.autograd.Function.apply` what its forward did: called again, it may do something
+    else at other sizes."""
+    graph = graph.copy()
+    for node in [node for node in graph.nodes() if node.kind() == "prim::PythonOp"]:
+        done = node.g("Subgraph") if node.hasAttribute("Subgraph") else None
+        inputs, outputs = list(node.inputs()), list(node.outputs())
+        if done is None or len(list(done.inputs())) != len(inputs) or len(outputs) != 1:
+            continue
+        is_tuple = outputs[0].type().kind() == "TupleType"
+        types = outputs[0].type().elements() if is_tuple else [outputs[0].type()]
+        tensors = [kind.dtype() is not None for kind in types]
+        if len(list(done.outputs())) != sum(tensors):
+            continue
+        with graph.insert_point_guard(node):
+            given = iter(graph.insertGraph(done, inputs))
+            made = [next(given) if is_tensor else graph.insertConstant(None) for is_tensor in tensors]
+            if is_tuple:
+                made = [graph.insertNode(graph.create("prim::TupleConstruct", made, 1)).output()]
+                made[0].setType(outputs[0].type())
+        outputs[0].replaceAllUsesWith(made[0])
+        node.destroy()
+    return graph
+
+
 def runnable(name: str, graph: Any) -> Callable[..., Any]:
-    """A function that runs a graph, whose constants are as before when it has run, although it may write to them."""
+    """A function that runs what was recorded; constants are as before when it has run, although it may write to them."""
+    if any(node.kind() == "prim::PythonOp" for node in graph.nodes()):
+        graph = _without_calls(graph)
     function: Callable[..., Any] = torch._C._create_function_from_graph(name, graph)
     if not any(node.kind()[-1] == "_" for node in graph.nodes()):
         return function
