@@ -254,6 +254,7 @@ def test_what_ways_have_in_common_is_there_once():
     "function",
     [
         lambda m, x, n: x.sum(1) if n % 2 else x.argmax(1),  # other types
+        lambda m, x, n: x.double() if n % 2 else x,
         lambda m, x, n: (x, x) if n % 2 else (x * 2,),  # other numbers of results
         lambda m, x, n: x * 2 if x.sum() > 0 and n % 2 else x * 3,  # values
     ],

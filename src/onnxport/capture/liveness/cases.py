@@ -51,7 +51,8 @@ def by_cases(
         thaw: replaces constants of one recording that follow a size.
     """
     cases = _Cases(program, sizes, reruns, read, known)
-    found = cases.joined() if cases.find() and all(case.is_live(thaw) for case in cases.found) else None
+    may_be = cases.find() and all(case.is_live(thaw) for case in cases.found) and cases.have_same_dtypes()
+    found = cases.joined() if may_be else None
     if found is None or not known(found):
         return None
     tried = [dict(case.sizes) for case in cases.found]
@@ -232,6 +233,12 @@ class _Cases:
             tree = tree.alike if not isinstance(answers, tuple) or answers[0] == tree.answer else tree.others
         assert tree is not None
         return tree
+
+    def have_same_dtypes(self) -> bool:
+        """Whether the results have the same dtypes on all ways; an output of the exported model has one."""
+        results = [self.reruns.run(case.sizes) for case in self.found]
+        dtypes = {tuple(x.dtype for x in given) for given in results if not isinstance(given, Exception)}
+        return len(dtypes) <= 1
 
     def joined(self) -> Program | None:
         """One program of all recordings; None where one isn't the same as another before they are to differ."""
