@@ -302,6 +302,15 @@ def test_ints_behind_ways_that_give_the_same(n):
         holds(result, model, torch.randn(2, size, 4))
 
 
+@pytest.mark.parametrize("shape", [(2, 6, 4), (4, 4, 4)])
+def test_sizes_beside_what_decides(shape):
+    """Where both sizes are 1, both ways give the same."""
+    model = Model(lambda m, x, n: x[0] if x.shape[0] == 1 else x.sum(1))
+    result, said = exported(model, torch.randn(shape), {0: "b", 1: "n"})
+    for b, n in () if said else TWO:
+        holds(result, model, torch.randn(b, n, 4))
+
+
 class OneOfTwo(torch.autograd.Function):
     """Has two results, and takes a number."""
 

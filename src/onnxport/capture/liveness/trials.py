@@ -397,15 +397,19 @@ class Trials:
         seen = collections.Counter(self._ways(right))
         chosen, most = [], _LONGER * elements(self.sizes)
         labels = self._labels_of(decided)
+        others = [label for label in self.sizes if label not in labels]
         for way, alike in ways.items():
             if seen[way] > _TIMES:
                 continue
             alike.sort(key=elements)
+            # Where all else is 1 as well, `x.squeeze(0)` gives what `x.sum(1)` gives.
+            beside = [sizes for sizes in alike if all(sizes[label] == self.sizes[label] for label in others)]
             # Of those that are alike in what decides, the smallest.
             deciding = {tuple(sizes[label] for label in labels): sizes for sizes in reversed(alike)}
             alike = sorted(deciding.values(), key=elements)
             larger = [sizes for sizes in alike[1:] if elements(sizes) <= most]
             chosen += [alike[0], *larger[(len(larger) - 1) // 2 : -1][:1], *(larger[-1:] or _further_in(alike, labels))]
+            chosen += [sizes for sizes in beside[:1] if sizes not in chosen]
         return chosen
 
     def _ways(self, options: Sequence[dict[str, int]]) -> list[tuple[Any, ...]]:
