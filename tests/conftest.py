@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from onnxport.capture import liveness
+from onnxport.capture.liveness import frozen_axes
 
 
 @pytest.fixture(autouse=True)
@@ -15,4 +15,4 @@ def _seeded():
 @pytest.fixture
 def one_recording(monkeypatch):
     """No `if` of Python becomes one of the program, as where there are too many ways: what is found is told."""
-    monkeypatch.setattr(liveness, "by_cases", lambda *given: None)
+    monkeypatch.setattr(frozen_axes, "by_cases", lambda *given: None)

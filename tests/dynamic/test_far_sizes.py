@@ -245,6 +245,7 @@ def test_tensors_that_are_made_of_sizes_are_not_made_of_large_ones(monkeypatch, 
     assert 100 < max(made) < 2000
 
 
+@pytest.mark.usefixtures("one_recording")
 @pytest.mark.parametrize("example, bound", [(6, 3000), (512, 2048)])
 def test_what_is_decided_beside_large_tensors_is_told(example, bound):
     def model(x):
@@ -255,6 +256,19 @@ def test_what_is_decided_beside_large_tensors_is_told(example, bound):
 
     _, said = exported(model, example)
     assert any(__file__ in text for text in said)
+
+
+def test_what_is_decided_beside_large_tensors_is_right_where_it_can_be_run():
+    def model(x):
+        n = x.shape[0]
+        mask = torch.triu(torch.full((n, n), -1.0), 1)
+        y = x + 1 if bool((mask == torch.triu(torch.full((n, n), -1.0), diagonal=1)).all()) else x
+        return y * 2 if n > 2048 else y
+
+    result, said = exported(model, 512)
+    for n in () if said else (1, 512, 2048, 2049, 2300):
+        x = torch.randn(n, 4)
+        torch.testing.assert_close(result(x), model(x))
 
 
 class KeptByShape(nn.Module):

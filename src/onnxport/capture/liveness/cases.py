@@ -13,14 +13,12 @@ import itertools
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Any, Union
 
-from ...dims import Dim, Size, free_symbols
-from ...program import Block, Location, Node, Operand, Program, TensorType, Value
-from ...program.schema import parse
-from ..watch.readings import operands
-from .alike import CommonEnd, common_start
+from ...dims import Dim, free_symbols
+from ...program import Block, Location, Node, Program
 from .beyond import beyond, is_runnable
 from .comparison import given
 from .ints import ints_at_uses
+from .joined import joined, leading_to
 from .report import Frozen, Report
 from .trial_sizes import Sizes, crossing, doubled
 from .trials import Reruns, Trial, Trials, elements
@@ -31,7 +29,6 @@ _CASES, _NODES = 16, 10_000
 # So many more are made to see what is asked behind ways that give the same, of programs that have few nodes.
 _BESIDE, _FEW_NODES = 8, 500
 _OF_VALUES = "this is decided as in the example; whether by sizes or by values isn't known"
-_BOOL = parse("aten::Bool.Tensor(Tensor a) -> bool")
 
 
 def by_cases(
@@ -280,30 +277,12 @@ def _tree(cases: list[_Case]) -> _Split | _Case | None:
     place = min(place for place in places if place is not None)
     number, value = asked.taken[place]
     of_sizes = any(decided is value for _, decided in asked.decided.taken)
-    nodes = _leading_to(first.asking, value.debugName(), first.known_sizes) if of_sizes else []
+    nodes = leading_to(first.asking, value.debugName(), first.known_sizes) if of_sizes else []
     alike = _tree([first, *(case for case, at in zip(rest, places) if at != place)])
     others = _tree([case for case, at in zip(rest, places) if at == place])
     if not nodes or alike is None or others is None:
         return None
     return _Split(asked.one(place), nodes, number.place, number.content, alike, others)
-
-
-def _leading_to(block: Block, name: str, known: Mapping[str, Size]) -> list[Node]:
-    """The nodes that compute a value of this name, of sizes that are known as expressions; none where that isn't plain."""
-    wanted: set[Value] = set()
-    found: list[Node] = []
-    given: dict[Value, Any] = {}
-    for node in reversed(block.nodes):
-        if wanted.isdisjoint(node.outputs) and all(value.name != name for value in node.outputs):
-            continue
-        if node.blocks or len(node.outputs) != 1 or (node.schema is not None and node.schema.mutates):
-            return []
-        if node.outputs[0].name in known:
-            given[node.outputs[0]] = known[node.outputs[0].name]
-            continue
-        found.append(node)
-        wanted.update(operands(node))
-    return Block(nodes=found[::-1]).with_values(given).nodes
 
 
 def _joined(tree: _Split | _Case, blocks: Mapping[int, Block]) -> Block | None:
@@ -313,55 +292,4 @@ def _joined(tree: _Split | _Case, blocks: Mapping[int, Block]) -> Block | None:
     alike, others = _joined(tree.alike, blocks), _joined(tree.others, blocks)
     if alike is None or others is None or len(alike.returns) != len(others.returns):
         return None
-    count, same = common_start(alike, others)
-    start, where = alike.nodes[:count], Location("", tree.place)
-    asked = _computed(tree.nodes, start)
-    answer = Value(f"{asked.name}.answer", "bool")
-    start.append(Node(_BOOL.full_name, [asked], [answer], schema=_BOOL, location=where))
-    rest = Block(nodes=alike.nodes[count:], returns=alike.returns)
-    other = Block(nodes=others.nodes[count:], returns=others.returns).with_values(same)
-    branches = _branches(answer, (rest, other) if tree.answer else (other, rest), where)
-    return Block(alike.parameters, [*start, *branches.nodes], branches.returns)
-
-
-def _computed(nodes: list[Node], start: list[Node]) -> Value:
-    """What the last of some nodes gives; those that aren't among the first of a block are added to them."""
-    there = {output for node in start for output in node.outputs}
-    made: dict[Value, Value] = {}
-    for node in nodes:
-        if there.isdisjoint(node.outputs):
-            (copy,) = Block(nodes=[node]).with_values(made).nodes
-            copy.outputs = [Value(output.name, output.type) for output in node.outputs]
-            made.update(zip(node.outputs, copy.outputs))
-            start.append(copy)
-    (asked,) = nodes[-1].outputs
-    return made.get(asked, asked)
-
-
-def _branches(answer: Value, ways: tuple[Block, Block], where: Location) -> Block:
-    """What goes one of two ways, and on with what is at the end of both."""
-    end = CommonEnd(*ways)
-    crossing: list[tuple[Any, Any]] = list(zip(*(way.returns for way in ways)))
-    if end.has_returns:
-        crossing = [(x, y) for x, y in end.pairs.items() if x is not y]
-    made = [_joining(x) for x, _ in crossing]
-    bodies = [
-        Block(nodes=way.nodes[: len(way.nodes) - end.count], returns=[pair[i] for pair in crossing])
-        for i, way in enumerate(ways)
-    ]
-    branched = Node("prim::If", [answer], made, blocks=tuple(bodies), location=where)
-    if not end.has_returns:
-        return Block(nodes=[branched], returns=list(made))
-    first = ways[0]
-    behind = Block(nodes=first.nodes[len(first.nodes) - end.count :], returns=first.returns)
-    behind = behind.with_values(dict(zip((x for x, _ in crossing), made)))
-    return Block(nodes=[branched, *behind.nodes], returns=behind.returns)
-
-
-def _joining(operand: Operand) -> Value:
-    """A value for what arrives from one of two branches: a tensor of the same type and number of axes in both."""
-    if not isinstance(operand, Value):
-        return Value("joined", "")
-    known = operand.tensor_type
-    sizes = None if known is None or known.sizes is None else (None,) * len(known.sizes)
-    return Value(operand.name, operand.type, None if known is None else TensorType(known.dtype, sizes))
+    return joined(alike, others, tree.nodes, answer=tree.answer, where=Location("", tree.place))
