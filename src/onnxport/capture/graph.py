@@ -211,12 +211,18 @@ def _without_calls(graph: Any) -> Any:
     return graph
 
 
+def writes(node: Any) -> bool:
+    """Whether a node writes to an operand: `aten::add_`, `aten::__iand__`, not `aten::__and__`."""
+    kind = node.kind()
+    return kind.endswith("_") and (not kind.endswith("__") or "::__i" in kind)
+
+
 def runnable(name: str, graph: Any) -> Callable[..., Any]:
     """A function that runs what was recorded; constants are as before when it has run, although it may write to them."""
     if any(node.kind() == "prim::PythonOp" for node in graph.nodes()):
         graph = _without_calls(graph)
     function: Callable[..., Any] = torch._C._create_function_from_graph(name, graph)
-    if not any(node.kind()[-1] == "_" for node in graph.nodes()):
+    if not any(map(writes, graph.nodes())):
         return function
     constants = list(tensor_constants(graph))
     contents = [constant.clone() for constant in constants]

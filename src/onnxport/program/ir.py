@@ -219,6 +219,13 @@ class Program:
     keep_alive: Any = None  # what torch recorded, which lazily read types and locations refer to
     owner: Any = None  # the scripted model, which the types in what was recorded belong to
 
+    def take_graph(self, other: Program) -> None:
+        """Have the nodes of another recording of the model, and all that they refer to. What else is known of this one stays."""
+        self.block, self.weights, self.state = other.block, other.weights, other.state
+        self.readings, self.keep_alive = other.readings, other.keep_alive
+        for mine, theirs in zip(self.inputs, other.inputs):
+            mine.value = theirs.value
+
 
 @dataclass(frozen=True, slots=True)
 class Conversion:

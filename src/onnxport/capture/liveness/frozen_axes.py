@@ -51,7 +51,7 @@ def thaw(program: Program, sizes: Sizes, reruns: Reruns, known: Callable[[Progra
     if found is None:
         return report
     joined, unsure = found
-    _adopt(program, joined)
+    program.take_graph(joined)
     return Report(labels=report.labels, frozen=tuple(unsure))
 
 
@@ -112,7 +112,8 @@ def _general(
     may_be: bool = False,
 ) -> Report | None:
     """Take the program of another run, if it gives what the model gives at all sizes that are tried, and has nothing that is
-    frozen. `may_be`: also if it does so only after what is frozen was replaced."""
+    frozen: an `if` took its general branch there, as what pads by nothing stands for not padding; or a loop has more
+    iterations. `may_be`: also if it does so only after what is frozen was replaced."""
     program, sizes, reruns = trials.program, trials.sizes, trials.reruns
     elsewhere = _of_trial(trial, program, known)
     found = Trials(elsewhere, sizes, reruns, program)
@@ -125,7 +126,7 @@ def _general(
         return None
     if beyond(found.about(trial.sizes), unchanged=again.unchanged)[0]:
         return None
-    _adopt(program, elsewhere)
+    program.take_graph(elsewhere)
     return dataclasses.replace(again, unchanged=False)
 
 
@@ -147,16 +148,6 @@ def _of_trial(trial: Trial, program: Program, known: Callable[[Program], Mapping
     other.keeps_sizes = other.keeps_sizes and program.keeps_sizes
     other.conditions.learn(functools.partial(known, other), trial.sizes, for_all=other.keeps_sizes)
     return other
-
-
-def _adopt(program: Program, other: Program) -> None:
-    """Take a program of other sizes, where an `if` took its general branch: what pads by nothing stands for not padding;
-    or where a loop has more iterations."""
-    program.readings = other.readings
-    program.block, program.weights, program.state = other.block, other.weights, other.state
-    program.keep_alive = other.keep_alive
-    for mine, theirs in zip(program.inputs, other.inputs):
-        mine.value = theirs.value
 
 
 def _thaw(trials: Trials) -> tuple[Report, list[Trial], Trial | None]:
@@ -285,6 +276,3 @@ def _known(trials: Trials, sizes: Sizes, conversions: Sequence[Conversion]) -> R
     if any(trials.known(at) is None for at in tried) or not trials.agree(tried):
         return None
     return Report(stuck, failure=trials.failure, unchanged=True)
-
-
-__all__ = ["thaw"]

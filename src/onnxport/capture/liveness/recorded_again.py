@@ -35,12 +35,7 @@ def with_live_numbers(
     ):
         reruns.trace_plain()
         return
-    for mine, theirs in zip(program.inputs, other.inputs):
-        mine.value = theirs.value
-    for name in _RECORDED:
-        setattr(program, name, getattr(other, name))
-
-
-_RECORDED = (
-    "block", "weights", "state", "conversions", "reads_values", "readings", "keeps_sizes", "conditions", "keep_alive",
-)  # fmt: skip
+    program.take_graph(other)
+    # What left this recording is another thing, too.
+    program.conversions, program.reads_values = other.conversions, other.reads_values
+    program.keeps_sizes, program.conditions = other.keeps_sizes, other.conditions

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from ...dims import Dim, Size, evaluate, free_symbols
-from ..graph import inputs_of, outputs_of
+from ..graph import inputs_of, outputs_of, writes
 
 # Operators whose result is a number for numbers, the same one each time.
 _ARITHMETIC = frozenset(
@@ -121,16 +121,10 @@ def calculated(term: Hashable) -> Callable[[Mapping[str, int]], int] | None:
     return None
 
 
-def _writes(node: Any) -> bool:
-    """Whether a node writes to an operand: `aten::add_`, `aten::__iand__`, not `aten::__and__`."""
-    kind = node.kind()
-    return kind.endswith("_") and (not kind.endswith("__") or "::__i" in kind)
-
-
 def is_written(value: Any) -> bool:
     """Whether a node writes to a value, or to what may be a view of it."""
     users = [use.user for use in value.uses()]
-    if _writes(value.node()) or any(map(_writes, users)):
+    if writes(value.node()) or any(map(writes, users)):
         return True
     return any(is_written(output) for user in users if user.kind() in _VIEWS for output in outputs_of(user))
 
