@@ -31,9 +31,10 @@ from .tracing.flex_attention import attention_recorded
 from .tracing.function_outputs import outputs_in_order
 from .tracing.hashes import Hashes, are_alike, noting_hashes
 from .tracing.modes import TracingMode, instead
+from .tracing.number_functions import number_functions
 from .tracing.single_nodes import SingleNodes
 from .tracing.sparse import held_dense, is_sparse
-from .tracing.traced_sizes import number_functions, refuse_constructor, refuse_constructors
+from .tracing.traced_sizes import refuse_constructor, refuse_constructors
 from .tracing.tracer_flags import tracer_flags
 from .tracing.untraced import imports_untraced
 from .watch.asked import Asked

@@ -13,7 +13,9 @@ from typing import Any
 import numpy
 import torch
 
-from .traced_sizes import LOGARITHMS, as_size, exact, follows_from_sizes, is_bool, is_number, is_size, is_whole, keeping
+from .exact_floats import exact, keeping
+from .number_functions import LOGARITHMS
+from .traced_sizes import as_size, follows_from_sizes, is_bool, is_number, is_size, is_whole
 
 Function = Callable[..., Any]
 

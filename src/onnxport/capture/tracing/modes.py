@@ -15,7 +15,8 @@ from torch.overrides import TorchFunctionMode
 
 from ...errors import LoweringError
 from . import hidden_views, index_parts, live_strides, read_numbers, sparse
-from .traced_sizes import arithmetic_watched, comparisons, is_bool, is_number, is_of_sizes, is_size, is_whole
+from .exact_floats import arithmetic_watched, comparisons
+from .traced_sizes import is_bool, is_number, is_of_sizes, is_size, is_whole
 
 Function = Callable[..., Any]
 

@@ -10,7 +10,8 @@ import torch
 import torch.nn.functional as F
 
 from ..graph import inputs_of
-from .traced_sizes import exact, is_of_sizes, is_traced_number
+from .exact_floats import exact
+from .traced_sizes import is_of_sizes, is_traced_number
 
 Function = Callable[..., Any]
 

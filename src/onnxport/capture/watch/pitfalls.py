@@ -24,8 +24,9 @@ from ...program.ir import Conversion
 from ..bytecode import instructions_on
 from ..graph import INNER, LAYERS, inputs_of
 from ..tracing.constants import version_of
+from ..tracing.exact_floats import exact
 from ..tracing.live_functions import live_number, stays_live
-from ..tracing.traced_sizes import exact, is_made_of_sizes
+from ..tracing.traced_sizes import is_made_of_sizes
 from ..tracing.untraced import untraced
 from .dependence import Dependence, follows_sizes, value_of
 from .messages import decides_nothing_else, only_tells

@@ -11,7 +11,8 @@ from typing import Any
 
 import torch
 
-from ..tracing.traced_sizes import exact, is_number, is_size
+from ..tracing.exact_floats import exact
+from ..tracing.traced_sizes import is_number, is_size
 from .asked import is_caught
 from .computation import Number, content, cut, packed_outputs
 from .conditions import Conditions
