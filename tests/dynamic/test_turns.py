@@ -7,6 +7,9 @@ import torch
 from torch import nn
 
 import onnxport
+from onnxport.capture.watch.terms import ARITHMETIC
+from onnxport.capture.watch.turns import Turns
+from onnxport.dims import Dim
 from onnxport.errors import OnnxExporterWarning
 
 # At these sizes of n, and 6 is the example's.
@@ -29,6 +32,16 @@ TURNS = {
     "short": (lambda x, n: x * 2 if torch.as_tensor(n).to(torch.int16) % 1000 == 0 else x, 1000),
     "half": (lambda x, n: x * 2 if torch.as_tensor(n).half() % 1000 == 0 else x, 1000),
     "among_sizes": (lambda x, n: x * len({n, 512}), 512),
+    "from_a_number": (lambda x, n: x * 2 if (3000 - n) % 777 == 0 else x, 2223),
+    "natural_logarithm": (lambda x, n: x * 2 if round(math.log(n) * 100) == 700 else x, 1097),
+    "exponential": (lambda x, n: x * 2 if round(math.exp(-n / 500) * 1000) == 100 else x, 1151),
+    "number_by_size": (lambda x, n: x * 2 if 60000 / n == 60 else x, 1000),
+    "inverted": (lambda x, n: x * 2 if ~n == -1001 else x, 1000),
+    "shifted_number": (lambda x, n: x * 2 if n > 100 and 1024 >> (n // 100) == 1 else x, 1000),
+    "square_of_tensor": (lambda x, n: x * 2 if torch.square(torch.as_tensor(n)) == 10**6 else x, 1000),
+    "cosine": (lambda x, n: x * 2 if torch.cos(torch.as_tensor(n / 1000.0 - 1)) == 1 else x, 1000),
+    "chosen": (lambda x, n: x * 2 if torch.where(torch.as_tensor(n) == 1000, 1, 0) == 1 else x, 1000),
+    "bounded_above": (lambda x, n: x * 2 if torch.as_tensor(n).clamp(None, 1000) % 999 == 1 and n > 100 else x, 1000),
 }
 
 
@@ -109,3 +122,19 @@ def test_patches_of_another_shape_are_as_many(size, recwarn):
     )
     assert not [w for w in recwarn if issubclass(w.category, OnnxExporterWarning)]
     assert result.verify()
+
+
+@pytest.mark.parametrize("kind", sorted(ARITHMETIC))
+def test_all_arithmetic_is_computed(kind):
+    """Else what turns at single sizes by such an operator would be seen by nobody."""
+    number = Dim.symbol("n")
+    operands = number, ("aten::mul", number, ("float", "0.5")), ("aten::eq", number - 1000)
+    found = [computed((kind, operand, *more)) for operand in operands for more in ([], [3], [1, 0])]
+    assert any(isinstance(numbers, torch.Tensor) and len(numbers) > 1000 for numbers in found)
+
+
+def computed(term):
+    try:
+        return Turns("n", {"n": 6}, 100).at(term)
+    except (TypeError, RuntimeError):  # it takes other operands
+        return None

@@ -11,13 +11,19 @@ import torch
 from ...dims import Dim, Size, evaluate, free_symbols
 from ..graph import inputs_of, outputs_of, writes
 
-# Operators whose result is a number for numbers, the same one each time.
-_ARITHMETIC = frozenset(
+# Functions of torch, of single elements.
+FUNCTIONS = frozenset(
+    ["bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "ceil", "clamp",
+     "cos", "exp", "expm1", "floor", "fmod", "frac", "log", "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or",
+     "logical_xor", "maximum", "minimum", "reciprocal", "rsqrt", "sigmoid", "sign", "sin", "sqrt", "square", "tanh", "trunc",
+     "where"]
+)  # fmt: skip
+# Operators whose result is a number for numbers, the same one each time. `turns.py` has to compute each of them.
+ARITHMETIC = frozenset(
     f"aten::{name}"
     for name in ("Bool", "Float", "Int", "ScalarImplicit", "__and__", "__or__", "__xor__", "__not__", "__lshift__", "__rshift__",
-                 "abs", "add", "ceil", "clamp", "div", "eq", "floor", "floor_divide", "ge", "gt", "item", "le",
-                 "logical_and", "logical_not", "logical_or", "lt", "maximum",
-                 "minimum", "mul", "ne", "neg", "pow", "remainder", "round", "sqrt", "sub", "to", "trunc")
+                 "abs", "add", "div", "eq", "floor_divide", "ge", "gt", "item", "le", "lt", "mul", "ne", "neg", "pow",
+                 "remainder", "round", "rsub", "sub", "to", *FUNCTIONS)
 )  # fmt: skip
 _SAME = frozenset(
     {"prim::NumToTensor", "aten::Int", "aten::ScalarImplicit", "aten::item", "aten::detach", "aten::alias"}
@@ -37,7 +43,12 @@ _VIEWS = frozenset(
     f"aten::{name}"
     for name in ("alias", "detach", "to", "contiguous", "view", "reshape", "expand", "select", "unsqueeze", "squeeze")
 )
-_SUMS: dict[str, Callable[[Size, Size], Size]] = {"aten::add": operator.add, "aten::sub": operator.sub}
+# Of two sizes and the factor of the second that torch's sums have; `rsub` is the other way round.
+_SUMS: dict[str, Callable[[Size, Size, Size], Size]] = {
+    "aten::add": lambda a, b, factor: a + b * factor,
+    "aten::sub": lambda a, b, factor: a - b * factor,
+    "aten::rsub": lambda a, b, factor: b - a * factor,
+}
 
 
 class Terms:
@@ -62,7 +73,7 @@ class Terms:
                 pending.pop()
                 continue
             term = self._leaf(node)
-            if term is None and (node.kind() not in _ARITHMETIC | _SAME or is_written(at)):
+            if term is None and (node.kind() not in ARITHMETIC | _SAME or is_written(at)):
                 term = _Unknown(name)
             if term is None:
                 operands = inputs_of(node)
@@ -135,7 +146,7 @@ def _combined(kind: str, terms: list[Hashable]) -> Hashable:
         return sizes[0]
     if len(sizes) == len(terms):
         if kind in _SUMS and len(sizes) == 3:
-            return _SUMS[kind](sizes[0], sizes[1] * sizes[2])
+            return _SUMS[kind](*sizes)
         if len(sizes) == 2 and kind in COMPARISONS:
             return (kind, sizes[0] - sizes[1])
         if len(sizes) == 2 and kind in _ON_SIZES and not (kind != "aten::mul" and sizes[1] == 0):

@@ -16,7 +16,7 @@ import torch
 
 from ...dims import Dim, terms
 from ...dtypes import from_scalar_type
-from .terms import COMPARISONS, labels_of
+from .terms import COMPARISONS, FUNCTIONS, labels_of
 
 # So many sizes are looked at, and so many operators computed for that: in all, some milliseconds.
 _SIZES, _OPERATORS = 1 << 15, 200
@@ -34,25 +34,10 @@ _PYTHON: Mapping[str, Callable[..., Any]] = {
     **{name: getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
     **{f"__{name}__": getattr(operator, f"{name}_") for name in ("and", "or")},
     **{f"__{name}__": getattr(operator, name) for name in ("xor", "lshift", "rshift")},
+    "__not__": lambda a: torch.logical_not(torch.as_tensor(a)),
     "div": lambda a, b, mode=None: torch.div(*map(torch.as_tensor, (a, b)), rounding_mode=mode),
     "round": lambda a, decimals=0: torch.round(torch.as_tensor(a), decimals=decimals),
 }
-_OF_TENSORS = frozenset(
-    [
-        "ceil",
-        "clamp",
-        "exp",
-        "floor",
-        "log",
-        "logical_and",
-        "logical_not",
-        "logical_or",
-        "maximum",
-        "minimum",
-        "sqrt",
-        "trunc",
-    ]
-)
 _IDENTITIES = frozenset({"Int", "Float", "ScalarImplicit", "NumToTensor", "detach", "alias", "item"})
 
 
@@ -74,7 +59,7 @@ class Turns:
         if len(self._known) > _OPERATORS or _is_found_by_doubling(term):
             return None
         try:
-            numbers = self._at(term)
+            numbers = self.at(term)
         except (TypeError, ValueError, KeyError, RuntimeError, ZeroDivisionError, OverflowError):
             return None
         if not isinstance(numbers, torch.Tensor) or numbers.shape != (_SIZES,):
@@ -87,7 +72,8 @@ class Turns:
         turns_back = self._first + _SIZES - turn > len(others)
         return None if turn > self._near and turns_back and len(labels_of(term)) > 1 else turn
 
-    def _at(self, term: Any) -> Any:
+    def at(self, term: Any) -> Any:
+        """What a term is at each of the sizes; an error if there is no telling."""
         if term not in self._known:
             self._known[term] = self._computed(term)
         return self._known[term]
@@ -104,27 +90,27 @@ class Turns:
             return _constant(kind, *parts)
         name = kind.rpartition("::")[2]
         if kind in COMPARISONS and len(parts) == 1:  # of a difference with 0
-            return COMPARISONS[kind](self._at(parts[0]), 0)
+            return COMPARISONS[kind](self.at(parts[0]), 0)
         if name == "to":
             numbers = [part for part in parts[1:] if part.__class__ is int]
             if not numbers:  # the type of another tensor
                 raise TypeError(kind)
-            return torch.as_tensor(self._at(parts[0])).to(from_scalar_type(numbers[0]))
-        operands = [self._at(part) for part in parts]
+            return torch.as_tensor(self.at(parts[0])).to(from_scalar_type(numbers[0]))
+        operands = [self.at(part) for part in parts]
         if name in _IDENTITIES:
             return operands[0]
         if name == "Bool":
             return operands[0] != 0
         if name in _PYTHON:
             return _PYTHON[name](*operands)
-        if name in _OF_TENSORS:
+        if name in FUNCTIONS:
             return getattr(torch, name)(*_as_tensors(operands))
         raise TypeError(kind)
 
     def _of_atom(self, atom: Any) -> Any:
         if atom.kind == "symbol":
             return self._sizes[atom.name]
-        return functools.reduce(_OF_SIZES[atom.kind], map(self._at, atom.args))
+        return functools.reduce(_OF_SIZES[atom.kind], map(self.at, atom.args))
 
 
 _OF_SIZES: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -136,7 +122,7 @@ _OF_SIZES: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def _as_tensors(operands: list[Any]) -> list[Any]:
-    return [torch.as_tensor(x) if isinstance(x, int | float) else x for x in operands if x is not None]
+    return [torch.as_tensor(x) if isinstance(x, int | float) else x for x in operands]
 
 
 def _constant(kind: str, text: str) -> Any:
