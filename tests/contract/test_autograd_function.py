@@ -9,7 +9,7 @@ from torch.onnx import symbolic_helper as torchs
 
 from onnxport import register_custom_op_symbolic, symbolic_helper, unregister_custom_op_symbolic
 from onnxport.errors import OnnxExporterError
-from tests.contract.test_export_parameters import OPSETS, X, exported, operators, run, shape
+from tests.contract.harness import OPSETS, X, exported, operators, run, shape
 
 
 class MyRelu(torch.autograd.Function):

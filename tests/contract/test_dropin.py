@@ -17,7 +17,7 @@ import pytest
 import torch
 
 import onnxport
-from tests.contract.test_export_parameters import Net, X, run
+from tests.contract.harness import Net, X, run
 
 
 def in_a_process(script: str, tmp_path) -> None:

@@ -17,51 +17,13 @@ import torch
 import onnxport
 from onnxport import OperatorExportTypes, TrainingMode
 from onnxport.errors import OnnxExporterWarning
+from tests.contract.harness import OPSETS, Net, X, exported, inputs, operators, run, shape
 from tests.harness import LATEST
-
-OPSETS = (9, 11, 13, 14, 16, 17, 20, 28)
 
 
 @torch.library.custom_op("contract_parameters::opaque", mutates_args=())
 def opaque(x: torch.Tensor) -> torch.Tensor:
     return x.clone()
-
-
-class Net(torch.nn.Module):
-    """Parameters that are used, and some that aren't."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        torch.manual_seed(0)
-        self.fc = torch.nn.Linear(3, 4)
-        self.unused = torch.nn.Linear(2, 2)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.fc(x).relu() + 1
-
-
-def exported(model, args, **options) -> onnx.ModelProto:
-    f = io.BytesIO()
-    onnxport.export(model, args, f, **options)
-    proto = onnx.load_from_string(f.getvalue())
-    onnx.checker.check_model(proto, full_check=True)
-    return proto
-
-
-def run(proto: onnx.ModelProto, *arrays) -> list[np.ndarray]:
-    session = ort.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
-    return session.run(None, {i.name: np.asarray(a) for i, a in zip(session.get_inputs(), arrays)})
-
-
-def inputs(proto: onnx.ModelProto) -> list[str]:
-    return [i.name for i in proto.graph.input]
-
-
-def shape(value: onnx.ValueInfoProto) -> list[int | str]:
-    return [d.dim_param or d.dim_value for d in value.type.tensor_type.shape.dim]
-
-
-X = torch.randn(2, 3)
 
 
 # -- args -----------------------------------------------------------------------------------------
@@ -220,14 +182,14 @@ def test_verbose_prints_the_graph_in_the_form_of_the_page(capsys):
     assert text.startswith("graph(%actual_input_1 : Float(2, 3),\n      %learned_0 : Float(4, 3),\n")
     assert re.search(
         r"^  %\S+ : Float\(2, 4\) = onnx::Gemm\[transB=1\]\(%actual_input_1, %learned_0, %fc.bias\), "
-        r"scope: Net/Linear\[fc\] # .*test_export_parameters.py:\d+$",
+        r"scope: Net/Linear\[fc\] # .*harness.py:\d+$",
         text,
         re.M,
     )
     assert re.search(r"^  %\S+ : Float\(2, 4\) = onnx::Relu\(%\S+\), scope: Net # ", text, re.M)
     assert re.search(r"^  %output1 : Float\(2, 4\) = onnx::Add\(", text, re.M)
     assert text.endswith("  return (%output1)\n")
-    assert all("test_export_parameters.py" in node.doc_string for node in proto.graph.node)
+    assert all("harness.py" in node.doc_string for node in proto.graph.node)
 
 
 def test_verbose_does_not_invent_sizes(capsys):
@@ -254,10 +216,6 @@ class Regularised(torch.nn.Module):
 
     def forward(self, x):
         return self.drop(self.bn(self.conv(x)))
-
-
-def operators(proto):
-    return [n.op_type for n in proto.graph.node]
 
 
 MODES = [

@@ -9,7 +9,7 @@ import torch
 
 import onnxport
 from onnxport.errors import OnnxExporterError
-from tests.contract.test_export_parameters import exported, run
+from tests.contract.harness import exported, run
 
 OPSETS = (15, 16, 17, 20, 28)
 

@@ -8,7 +8,7 @@ import torch
 
 from onnxport import OperatorExportTypes
 from onnxport.errors import UnsupportedOperatorError
-from tests.contract.test_export_parameters import OPSETS, X, exported, shape
+from tests.contract.harness import OPSETS, X, exported, shape
 
 LIBRARY = torch.library.Library("contract_kinds", "DEF")
 LIBRARY.define("opaque(Tensor a, int k, float[] f, str mode, Tensor? w=None) -> (Tensor, Tensor)")

@@ -12,7 +12,7 @@ import torch
 
 import onnxport
 from onnxport.errors import OnnxExporterWarning
-from tests.contract.test_export_parameters import OPSETS, X, exported, inputs, operators, run
+from tests.contract.harness import OPSETS, X, exported, inputs, operators, run
 
 
 class Call(torch.nn.Module):

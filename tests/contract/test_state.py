@@ -14,7 +14,7 @@ import torch
 
 import onnxport
 from onnxport import TrainingMode, utils
-from tests.contract.test_export_parameters import Net, X, exported
+from tests.contract.harness import Net, X, exported
 
 # -- select_model_mode_for_export -----------------------------------------------------------------
 
