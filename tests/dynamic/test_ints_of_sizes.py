@@ -115,9 +115,21 @@ def capped_before(x):
     return x[:, :, : int(min(100, x.shape[2] * 0.3))]
 
 
+def by_angle(x):
+    return x[:, :, : int(torch.cos(torch.as_tensor(x.shape[2] / 50)) * 5) + 6]
+
+
+def compressed(x):
+    return x * int(torch.tanh(torch.as_tensor(x.shape[2] / 100)) * 10)
+
+
+def by_sign(x):
+    return x[:, :, : int(torch.where(torch.sign(torch.as_tensor(x.shape[2] - 50)) > 0, 20, 10))]
+
+
 LIVE = (
     to_multiple, by_the_rest, by_numpy, rounded, center, rate, factor, root, blocks, two_axes, of_both, pyramid, resized_to_fit, frames, rolled,
-    iterations, nearly_equal, bounded, counted, capped, capped_before,
+    iterations, nearly_equal, bounded, counted, capped, capped_before, by_angle, compressed, by_sign,
 )  # fmt: skip
 SIZES = [(1, 30, 30), (2, 33, 47), (3, 64, 32), (2, 95, 70), (1, 200, 130), (1, 21, 20), (1, 530, 30)]
 

@@ -21,7 +21,7 @@ from .ints import ints_at_uses
 from .joined import joined, leading_to
 from .report import Frozen, Report
 from .trial_sizes import Sizes, crossing, doubled
-from .trials import Reruns, Trial, Trials, elements
+from .trials import Known, Reruns, Trial, Trials, elements
 from .values import Other
 
 # So many recordings, and so many nodes in all of them: a graph of more is no help.
@@ -36,7 +36,7 @@ def by_cases(
     sizes: Sizes,
     reruns: Reruns,
     read: Callable[[Trial], Program],
-    known: Callable[[Program], Mapping[str, Any]],
+    known: Known,
     thaw: Callable[[Trials], Report],
 ) -> tuple[Program, list[Frozen]] | None:
     """The program that has a branch for each way, and what it decides as in the example, as values may matter there; None where
@@ -44,7 +44,6 @@ def by_cases(
 
     Args:
         read: gives the program of a recording at other sizes.
-        known: gives sizes as expressions of the labels; none of a program that can't be converted.
         thaw: replaces constants of one recording that follow a size.
     """
     cases = _Cases(program, sizes, reruns, read, known)
@@ -134,7 +133,7 @@ class _Cases:
         sizes: Sizes,
         reruns: Reruns,
         read: Callable[[Trial], Program],
-        known: Callable[[Program], Mapping[str, Any]],
+        known: Known,
     ) -> None:
         self.program, self.sizes, self.reruns, self._read, self._known = program, sizes, reruns, read, known
         self._plain = Trials(program, sizes, reruns)

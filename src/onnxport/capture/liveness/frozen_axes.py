@@ -14,8 +14,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from ...program import Program
 from ...program.ir import Conversion
@@ -28,20 +27,19 @@ from .dead import drop_dead
 from .report import Report, listed
 from .sums import is_sum_kept
 from .trial_sizes import Sizes
-from .trials import Reruns, Trial, Trials
+from .trials import Known, Reruns, Trial, Trials
 
 # Other runs whose program may be the more general one.
 _ELSEWHERE = 2
 
 
-def thaw(program: Program, sizes: Sizes, reruns: Reruns, known: Callable[[Program], Mapping[str, Any]]) -> Report:
+def thaw(program: Program, sizes: Sizes, reruns: Reruns, known: Known) -> Report:
     """Replace constants that follow a size by expressions, in place, and `if`s of Python by those of TorchScript; what stays
     frozen.
 
     Args:
         sizes: the example sizes by label.
         reruns: the model at other sizes.
-        known: gives sizes as expressions of the labels, by the names of the values of a program that they are.
     """
     report = _of_one_run(program, sizes, reruns, known)
     found = None
@@ -55,9 +53,7 @@ def thaw(program: Program, sizes: Sizes, reruns: Reruns, known: Callable[[Progra
     return Report(labels=report.labels, frozen=tuple(unsure))
 
 
-def _of_one_run(
-    program: Program, sizes: Sizes, reruns: Reruns, known: Callable[[Program], Mapping[str, Any]]
-) -> Report:
+def _of_one_run(program: Program, sizes: Sizes, reruns: Reruns, known: Known) -> Report:
     """See `thaw`; the program stays one run of the model, of whatever sizes."""
     program.conditions.learn(functools.partial(known, program), sizes, for_all=program.keeps_sizes)
     program.labels.keeps_sum = is_sum_kept(program, sizes, reruns, functools.partial(known, program))
@@ -85,9 +81,7 @@ def _of_one_run(
     return report
 
 
-def _general_where(
-    trials: Trials, sizes: dict[str, int], known: Callable[[Program], Mapping[str, Any]]
-) -> Report | None:
+def _general_where(trials: Trials, sizes: dict[str, int], known: Known) -> Report | None:
     """`_general` of the run at sizes far from the example's, if the model may be run there."""
     if not sizes or not is_runnable(trials, sizes, max(sizes, key=lambda label: sizes[label])):
         return None
@@ -107,7 +101,7 @@ def _general(
     trials: Trials,
     trial: Trial,
     tried: Sequence[dict[str, int]],
-    known: Callable[[Program], Mapping[str, Any]],
+    known: Known,
     *,
     may_be: bool = False,
 ) -> Report | None:
@@ -140,7 +134,7 @@ def _where_all_are_large(trials: Trials, ways: Sequence[Sizes], made: Sequence[T
             yield trial
 
 
-def _of_trial(trial: Trial, program: Program, known: Callable[[Program], Mapping[str, Any]]) -> Program:
+def _of_trial(trial: Trial, program: Program, known: Known) -> Program:
     """The program of a run at other sizes, which may stand for that of the example."""
     other = dataclasses.replace(trial.recording.read(), conversions=program.conversions, labels=program.labels)
     for mine, theirs in zip(program.inputs, other.inputs):

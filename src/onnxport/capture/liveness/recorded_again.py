@@ -4,22 +4,14 @@ of them is in the recording then, as is what is made of sizes themselves."""
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
-from typing import Any
 
 from ...program import Program
 from .trial_sizes import Sizes
-from .trials import Reruns, Trials, are_close
+from .trials import Known, Reruns, Trials, are_close
 
 
-def with_live_numbers(
-    program: Program, sizes: Sizes, reruns: Reruns, known: Callable[[Program], Mapping[str, Any]]
-) -> None:
-    """Take the other recording in place of the program, if it gives the same.
-
-    Args:
-        known: gives sizes as expressions of the labels, by the names of the values of a program that they are.
-    """
+def with_live_numbers(program: Program, sizes: Sizes, reruns: Reruns, known: Known) -> None:
+    """Take the other recording in place of the program, if it gives the same."""
     if all(conversion.decides for conversion in program.conversions or ()):
         return
     conditions = program.conditions

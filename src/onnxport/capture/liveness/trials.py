@@ -7,9 +7,9 @@ import dataclasses
 import itertools
 import math
 import traceback
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from types import CodeType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import torch
 
@@ -35,6 +35,9 @@ _TIMES, _WAYS = 2, 6
 _LONGER = 2  # the elements of what is run are at most so many times the example's, where there is a choice
 _VALUES = 4  # choices of other values that are tried for other numbers of rows
 _LONG = 2000  # nodes of a program that takes long to trace
+
+# Gives sizes as expressions of the labels, by the names of values of a program; none of one that can't be converted.
+Known: TypeAlias = Callable[[Program], Mapping[str, Any]]
 
 
 class Recording(Protocol):

@@ -22,7 +22,7 @@ def is_size(tensor: torch.Tensor) -> bool:
 def is_made_of_sizes(tensor: torch.Tensor) -> bool:
     """Whether a traced tensor of one number was computed from sizes and constants alone, and is no size itself."""
     value: Any = torch._C._get_value_trace(tensor)  # type: ignore[attr-defined]
-    return value.node().kind() not in ("prim::NumToTensor", "prim::Constant") and _is_of_sizes_alone(value, _FUNCTIONS)
+    return value.node().kind() not in ("prim::NumToTensor", "prim::Constant") and _is_of_sizes_alone(value, _OF_NUMBERS)
 
 
 def follows_from_sizes(tensor: torch.Tensor) -> bool:
@@ -91,10 +91,14 @@ _ARITHMETIC = {  # without underscores at the end
     "maximum", "minimum", "lt", "le", "gt", "ge", "eq", "ne", "pow",
     "__and", "__or", "__xor", "__lshift", "__rshift", "bitwise_and", "bitwise_or", "bitwise_xor",
 }  # fmt: skip
-# Functions of numbers, beside it.
-_FUNCTIONS = {
-    "abs", "clamp", "detach", "exp", "log", "log10", "log2", "reciprocal", "rsqrt", "ScalarImplicit", "sqrt",
-}  # fmt: skip
+# Functions of torch, of single elements, by which numbers are computed from sizes beside it.
+FUNCTIONS = frozenset(
+    ["bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "ceil", "clamp",
+     "cos", "exp", "expm1", "floor", "fmod", "frac", "log", "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or",
+     "logical_xor", "maximum", "minimum", "reciprocal", "rsqrt", "sigmoid", "sign", "sin", "sqrt", "square", "tanh", "trunc",
+     "where"]
+)  # fmt: skip
+_OF_NUMBERS = FUNCTIONS | {"abs", "detach", "ScalarImplicit"}
 # Attributes of such tensors: what a float was computed from; that it is known to be an int.
 MADE_OF = "_onnxport_made_of"
 WHOLE = "_onnxport_whole"

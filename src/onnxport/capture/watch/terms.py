@@ -10,14 +10,8 @@ import torch
 
 from ...dims import Dim, Size, evaluate, free_symbols
 from ..graph import inputs_of, outputs_of, writes
+from ..tracing.traced_sizes import FUNCTIONS
 
-# Functions of torch, of single elements.
-FUNCTIONS = frozenset(
-    ["bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "ceil", "clamp",
-     "cos", "exp", "expm1", "floor", "fmod", "frac", "log", "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or",
-     "logical_xor", "maximum", "minimum", "reciprocal", "rsqrt", "sigmoid", "sign", "sin", "sqrt", "square", "tanh", "trunc",
-     "where"]
-)  # fmt: skip
 # Operators whose result is a number for numbers, the same one each time. `turns.py` has to compute each of them.
 ARITHMETIC = frozenset(
     f"aten::{name}"

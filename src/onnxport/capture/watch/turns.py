@@ -16,7 +16,8 @@ import torch
 
 from ...dims import Dim, terms
 from ...dtypes import from_scalar_type
-from .terms import COMPARISONS, FUNCTIONS, labels_of
+from ..tracing.traced_sizes import FUNCTIONS
+from .terms import COMPARISONS, labels_of
 
 # So many sizes are looked at, and so many operators computed for that: in all, some milliseconds.
 _SIZES, _OPERATORS = 1 << 15, 200
