@@ -90,25 +90,7 @@ def _assemble(
     weight_names = _weight_names(g, program, options, names)
     output_names = _output_names(program, options, len(outputs), {*names, *weight_names.values()})
     g.share_permuted()
-    values: list[ir.Value] = []
-    types: list[tuple[ir.Value | None, Tensor]] = [(t.value, t) for t in g.made]
-    for tensor in outputs:
-        _check_bfloat16(g, tensor)
-        value = sequence_or_tensor(g, tensor)
-        if value in values or value in inputs or value.producer() is None:  # also initializers
-            same = g.append("Identity", [value], {}, 1).outputs[0]
-            same.type = value.type
-            if not isinstance(tensor, Tensor):
-                g.require(14, "a list of tensors among the inputs that is an output, too")
-            value = same
-        values.append(value)
-    types += [(v, t) for v, t in zip(values, outputs) if isinstance(t, Tensor)]
-    for made, tensor in types:
-        if made is not None:
-            _set_type(made, tensor)
-    for value, output in zip(values, outputs):
-        if isinstance(output, ListValue) and output.dims is not None:
-            value.shape = ir.Shape([d if d is None or d.__class__ is int else str(d) for d in output.dims])
+    values = _results(g, inputs, outputs)
     g.root.nodes = prune(g.root.nodes, values)
     if g.opset < 11:
         from .control_flow import check_branches
@@ -141,6 +123,32 @@ def _assemble(
     return Lowered(
         model, names, output_names, g.origins, program.modules, weights, {name for name in constants if name}
     )
+
+
+def _results(
+    g: Builder, inputs: Sequence[ir.Value], outputs: Sequence[Tensor | ListValue | OptionalValue]
+) -> list[ir.Value]:
+    """The values of the outputs, each of them one of its own that a node makes; they and all that was made have types then."""
+    values: list[ir.Value] = []
+    types: list[tuple[ir.Value | None, Tensor]] = [(t.value, t) for t in g.made]
+    for tensor in outputs:
+        _check_bfloat16(g, tensor)
+        value = sequence_or_tensor(g, tensor)
+        if value in values or value in inputs or value.producer() is None:  # also initializers
+            same = g.append("Identity", [value], {}, 1).outputs[0]
+            same.type = value.type
+            if not isinstance(tensor, Tensor):
+                g.require(14, "a list of tensors among the inputs that is an output, too")
+            value = same
+        values.append(value)
+    types += [(v, t) for v, t in zip(values, outputs) if isinstance(t, Tensor)]
+    for made, tensor in types:
+        if made is not None:
+            _set_type(made, tensor)
+    for value, output in zip(values, outputs):
+        if isinstance(output, ListValue) and output.dims is not None:
+            value.shape = ir.Shape([d if d is None or d.__class__ is int else str(d) for d in output.dims])
+    return values
 
 
 def _weight_names(g: Builder, program: Program, options: Options, inputs: Sequence[str]) -> dict[str, str]:
