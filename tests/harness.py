@@ -169,7 +169,9 @@ def cases(
     return pytest.mark.parametrize(("case", "frontend", "opset"), parameters)
 
 
-class _Function(torch.nn.Module):
+class Function(torch.nn.Module):
+    """A model that is a function."""
+
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__()
         self.function = function
@@ -178,10 +180,17 @@ class _Function(torch.nn.Module):
         return self.function(*args)
 
 
+class OfX(Function):
+    """The same with one argument, by name."""
+
+    def forward(self, x: Any) -> Any:
+        return self.function(x)
+
+
 def check(case: Case, frontend: str = "trace", opset: int = LATEST) -> onnx.ModelProto:
     """Export the case, run it, compare it at all its sizes; the model, to look at its graph."""
     examples = tuple(_example(x, i) for i, x in enumerate(case.inputs))
-    model = case.function if isinstance(case.function, torch.nn.Module) else _Function(case.function)
+    model = case.function if isinstance(case.function, torch.nn.Module) else Function(case.function)
     model.eval()
     source = _front_end(model, case, examples, frontend)
     names = [f"x{i}" for i in range(len(examples))]

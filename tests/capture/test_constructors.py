@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from tests.harness import OfX
 from torch import nn
 
 import onnxport
@@ -38,18 +39,9 @@ def written(x):
 MADE["write"] = written
 
 
-class Model(nn.Module):
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, x):
-        return self.function(x)
-
-
 @pytest.mark.parametrize("name", MADE)
 def test_made_of_sizes(name):
-    model = Model(MADE[name])
+    model = OfX(MADE[name])
     with warnings.catch_warnings():
         warnings.simplefilter("error", OnnxExporterWarning)
         result = onnxport.export(model, torch.randn(2, 6), dynamic_axes={"x": {0: "b", 1: "n"}})
@@ -65,7 +57,7 @@ def test_made_of_sizes(name):
 @pytest.mark.parametrize("size", [lambda x: x.shape[1], lambda x: x.shape[1] // 2 + 1])
 def test_one_size(kind, size):
     """The tracer takes it for another name of the size."""
-    model = Model(lambda x: kind(size(x)).fill_(3) + x[0, 0])
+    model = OfX(lambda x: kind(size(x)).fill_(3) + x[0, 0])
     with pytest.raises(LoweringError, match=r"torch.empty\(n, dtype"):
         onnxport.export(model, torch.randn(2, 6), dynamic_axes={"x": [1]})
 
@@ -73,7 +65,7 @@ def test_one_size(kind, size):
 @pytest.mark.parametrize("kind", [torch.LongTensor, torch.FloatTensor, torch.Tensor])
 def test_several_sizes(kind):
     """These the tracer reads, behind the back of those who look for it."""
-    model = Model(lambda x: (kind(x.shape[1], 2).fill_(3) * 2, kind(x.size(0), x.size(1)).zero_() + x))
+    model = OfX(lambda x: (kind(x.shape[1], 2).fill_(3) * 2, kind(x.size(0), x.size(1)).zero_() + x))
     result = onnxport.export(model, torch.randn(2, 6), dynamic_axes={"x": [0, 1]})
     for shape in ((2, 6), (3, 8), (5, 4)):
         x = torch.randn(shape)

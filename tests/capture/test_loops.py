@@ -6,6 +6,7 @@ import warnings
 
 import pytest
 import torch
+from tests.harness import OfX
 from torch._higher_order_ops import scan
 from torch._higher_order_ops.map import map as map_rows
 from torch.export import Dim
@@ -95,19 +96,10 @@ SYMBOLIC = {
 }
 
 
-class Call(torch.nn.Module):
-    def __init__(self, function) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, x):
-        return self.function(x)
-
-
 @pytest.mark.parametrize("front_end", ["trace", "exported"])
 @pytest.mark.parametrize("name", SYMBOLIC)
 def test_functions_of_sizes_stay_live(name, front_end):
-    model, x = Call(SYMBOLIC[name]), torch.randn(2, 5)
+    model, x = OfX(SYMBOLIC[name]), torch.randn(2, 5)
     dynamic = ({0: Dim.DYNAMIC, 1: Dim.DYNAMIC},)
     with warnings.catch_warnings():
         warnings.simplefilter("error", onnxport.errors.OnnxExporterWarning)

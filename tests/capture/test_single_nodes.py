@@ -10,6 +10,7 @@ import onnxruntime
 import pytest
 import torch
 import torch.nn.functional as F
+from tests.harness import OfX
 
 import onnxport
 from onnxport.capture import trace
@@ -164,15 +165,6 @@ class Doubled(torch.autograd.Function):
         return F.conv2d(x.transpose(2, 3), KERNEL)[:, 1:] * 2
 
 
-class Called(torch.nn.Module):
-    def __init__(self, function: Any) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.function(x)
-
-
 def _autocast(x: torch.Tensor) -> torch.Tensor:
     with torch.autocast("cpu", torch.bfloat16):
         y = F.linear(x, KERNEL.reshape(24, 6))
@@ -198,7 +190,7 @@ def _written_to(x: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize("opset", [13, 17, 21])
 @pytest.mark.parametrize("name", INSIDE)
 def test_what_else_changes_operators(name: str, opset: int) -> None:
-    model = Called(INSIDE[name])
+    model = OfX(INSIDE[name])
     expected = model(IMAGE)
     (found,) = _run(model, IMAGE, opset_version=opset)
     numpy.testing.assert_allclose(found, expected.numpy(), rtol=1e-4, atol=2e-2 if name == "autocast" else 1e-5)
@@ -239,7 +231,7 @@ def test_bools_of_sizes_are_no_constants(function: Any) -> None:
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         result = onnxport.export(
-            Called(function), (IMAGE,), input_names=["x"], dynamic_axes={"x": {2: "h"}}, opset_version=17
+            OfX(function), (IMAGE,), input_names=["x"], dynamic_axes={"x": {2: "h"}}, opset_version=17
         )
     x = torch.linspace(-1, 1, 2 * 4 * 8 * 6).reshape(2, 4, 8, 6)
     expected = function(x)

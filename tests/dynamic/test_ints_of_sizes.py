@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import nn
 
 import onnxport
 from onnxport.errors import OnnxExporterWarning
+from tests.harness import OfX
 
 
 def to_multiple(x, s=32):
@@ -134,18 +134,9 @@ LIVE = (
 SIZES = [(1, 30, 30), (2, 33, 47), (3, 64, 32), (2, 95, 70), (1, 200, 130), (1, 21, 20), (1, 530, 30)]
 
 
-class Model(nn.Module):
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, x):
-        return self.function(x)
-
-
 def export(function, opset):
     return onnxport.export(
-        Model(function),
+        OfX(function),
         (torch.randn(2, 3, 40, 56),),
         input_names=["x"],
         dynamic_axes={"x": {0: "b", 2: "h", 3: "w"}},

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import nn
 
 import onnxport
 from onnxport import _export
 from onnxport.capture.liveness import reruns, trials
 from onnxport.capture.tracing import live_numbers
 from onnxport.errors import OnnxExporterWarning
+from tests.harness import OfX
 
 
 def half_of_int(x):
@@ -191,18 +191,9 @@ LIVE = (
 SIZES = [(1, 30, 30), (2, 33, 47), (3, 64, 32), (2, 95, 70), (1, 128, 100), (1, 21, 20), (1, 400, 30)]
 
 
-class Model(nn.Module):
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, x):
-        return self.function(x)
-
-
 def export(function, opset=18, axes=None):
     return onnxport.export(
-        Model(function),
+        OfX(function),
         (torch.randn(2, 3, 40, 56),),
         input_names=["x"],
         dynamic_axes={"x": {0: "b", 2: "h", 3: "w"} if axes is None else axes},

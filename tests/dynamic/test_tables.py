@@ -5,10 +5,10 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
 import onnxport
 from onnxport.errors import OnnxExporterWarning
+from tests.harness import OfX
 
 SIZES = ((2, 5), (3, 7), (5, 4), (1, 9), (4, 1))
 
@@ -65,18 +65,9 @@ TABLES = {
 }
 
 
-class Model(nn.Module):
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, x):
-        return self.function(x)
-
-
 @pytest.mark.parametrize("name", TABLES)
 def test_follows(name):
-    model = Model(TABLES[name])
+    model = OfX(TABLES[name])
     with warnings.catch_warnings():
         warnings.simplefilter("error", OnnxExporterWarning)
         result = onnxport.export(model, torch.randn(*SIZES[0]), dynamic_axes={"x": {0: "b", 1: "n"}})
@@ -100,6 +91,6 @@ def squares(x):
 @pytest.mark.parametrize("function", [primes, squares])
 def test_others_are_warned_of(function):
     with pytest.warns(OnnxExporterWarning, match="may be right only at n=5"):
-        result = onnxport.export(Model(function), torch.randn(2, 5), dynamic_axes={"x": {0: "b", 1: "n"}})
+        result = onnxport.export(OfX(function), torch.randn(2, 5), dynamic_axes={"x": {0: "b", 1: "n"}})
     x = torch.randn(2, 5)
     torch.testing.assert_close(result(x), function(x))

@@ -3,7 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.harness import LATEST, c64, case, cases, check, compare, export_checked, f32, operators
+from tests.harness import LATEST, Function, c64, case, cases, check, compare, export_checked, f32, operators
 from torch import nn
 
 INDICES = torch.tensor([[0, 1], [2, 1]])
@@ -36,7 +36,7 @@ def test_decomposed(case, frontend, opset):
 
 
 def check_decomposed(case, opset):
-    model = case.function if isinstance(case.function, nn.Module) else _Model(case.function)
+    model = case.function if isinstance(case.function, nn.Module) else Function(case.function)
     model.eval()
     examples = tuple(spec.make(i) for i, spec in enumerate(case.inputs))
     program = torch.export.export(model, examples, strict=False).run_decompositions()
@@ -44,15 +44,6 @@ def check_decomposed(case, opset):
     proto = export_checked(program, examples, names, {}, opset)
     compare(proto, model, names, examples, case.rtol, case.atol)
     return proto
-
-
-class _Model(nn.Module):
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args):
-        return self.function(*args)
 
 
 @pytest.mark.parametrize("opset", [20])

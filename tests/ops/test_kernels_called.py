@@ -5,7 +5,7 @@ import operator
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.harness import LATEST, case, cases, check, compare, export_checked, f32
+from tests.harness import LATEST, Function, case, cases, check, compare, export_checked, f32
 from torch import nn
 
 aten = torch.ops.aten
@@ -25,15 +25,6 @@ def test_kernels(case, frontend, opset):
     if case.name == "extremes" and frontend == "exported":
         pytest.skip("torch.export doesn't know the kernel")
     check(case, frontend, opset)
-
-
-class Function(nn.Module):
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args):
-        return self.function(*args)
 
 
 def rows(x):

@@ -3,7 +3,7 @@
 import onnxruntime as ort
 import pytest
 import torch
-from tests.harness import LATEST, case, check, export_checked, f32, feeds, operators
+from tests.harness import LATEST, Function, case, check, export_checked, f32, feeds, operators
 
 import onnxport
 from onnxport.errors import LoweringError
@@ -11,20 +11,11 @@ from onnxport.errors import LoweringError
 OPSETS = (9, 13, 21, 22, LATEST)
 
 
-class _Model(torch.nn.Module):
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args):
-        return self.function(*args)
-
-
 def sample(function, *inputs, opset=LATEST, runs=1):
     """What the exported function gives at a size twice the example's."""
     names = [f"x{i}" for i in range(len(inputs))]
     axes = {name: {0: f"n{i}"} for i, name in enumerate(names)}
-    proto = export_checked(_Model(function).eval(), tuple(inputs), names, axes, opset)
+    proto = export_checked(Function(function).eval(), tuple(inputs), names, axes, opset)
     twice = [torch.cat([x, x]) for x in inputs]
     settings = ort.SessionOptions()
     settings.log_severity_level = 4
