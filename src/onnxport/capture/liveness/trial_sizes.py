@@ -20,6 +20,7 @@ _SCANNED = 3000  # so many operations may be run for that, which take about 0.1 
 _FEW = 10  # fewer show nothing, and are run for if each takes no longer than that
 _ALONE = 3
 _HALVED = 8
+_BLOCK = 32  # what images are most often made smaller by
 _REMAINDERS = 8
 LARGEST = 2400  # larger sizes aren't run: what has n * n elements, as attention does, fills the memory
 _COST = 32  # times the example's run, in all: convolutions and attention at large sizes take minutes
@@ -54,8 +55,12 @@ def near(sizes: Sizes, conversions: Sequence[Conversion], compared: Container[st
 
 
 def cheap(sizes: Sizes) -> Iterator[dict[str, int]]:
-    """Other sizes at which to see that a model runs at all: half of those that aren't small, else as `near`."""
-    yield {label: size // 2 if size >= _HALVED else size + 1 for label, size in sizes.items()}
+    """Other sizes at which to see that a model runs at all: half of those that aren't small, or some more if that is whole
+    blocks then, as image models want them; else as `near`."""
+    half = {label: size // 2 if size >= _HALVED else size + 1 for label, size in sizes.items()}
+    blocks = {label: -(-n // _BLOCK) * _BLOCK if sizes[label] > _BLOCK else n for label, n in half.items()}
+    yield blocks
+    yield half
     yield from near(sizes, (), ())
 
 
