@@ -399,6 +399,8 @@ def _floordiv(numerator: Size, divisor: Size) -> Size:
     inner = _lone_atom(rest - offset)
     if inner is not None and inner.kind == "floordiv" and _at_least(divisor, 0):
         return _floordiv(inner.args[0] + inner.args[1] * offset, inner.args[1] * divisor)
+    if isinstance(divisor, int) and (padded := _padded(rest - offset, divisor)) is not None:
+        return padded + offset // divisor
 
     low, high = _quotient_bounds(rest, divisor)
     if low is not None and low == high:
@@ -407,6 +409,19 @@ def _floordiv(numerator: Size, divisor: Size) -> Size:
         return 0
     text = f"{_operand(rest)}//{_operand(divisor)}"
     return _dim_of(Atom(text, "floordiv", (rest, divisor), low, high))
+
+
+def _padded(size: Size, divisor: int) -> Size | None:
+    """The quotient of what is padded to a whole multiple: (n + -n % k)//k is (n + k - 1)//k."""
+    for monomial, coefficient in terms_of(size).items():
+        atom = monomial[0][0] if len(monomial) == 1 and coefficient == monomial[0][1] == 1 else None
+        if atom is not None and atom.kind == "mod" and atom.args[1] == divisor:
+            number = size - _dim_of(atom)
+            # Of a symbol it is no simpler: what is padded is a size that is known anyway.
+            is_nested = any(inner.args for found in terms_of(number) for inner, _ in found)
+            if is_nested and exact_div(number + atom.args[0], divisor) is not None:
+                return _floordiv(number + divisor - 1, divisor)
+    return None
 
 
 def _mod(numerator: Size, divisor: Size) -> Size:

@@ -13,7 +13,7 @@ def common_start(a: Block, b: Block) -> tuple[int, dict[Value, Value]]:
     """How many nodes are the same at the beginning of both, and what their results in `b` are in `a`."""
     same: dict[Value, Value] = {}
     for count, (mine, theirs) in enumerate(zip(a.nodes, b.nodes)):
-        if not _are_alike(mine, theirs) or not all(_is_operand(x, y, same) for x, y in zip(mine.inputs, theirs.inputs)):
+        if not are_alike(mine, theirs) or not all(_is_operand(x, y, same) for x, y in zip(mine.inputs, theirs.inputs)):
             return count, same
         same.update(zip(theirs.outputs, mine.outputs))
     return min(len(a.nodes), len(b.nodes)), same
@@ -27,7 +27,7 @@ def _is_operand(mine: Operand, theirs: Operand, same: dict[Value, Value]) -> boo
     return same_constants(mine, theirs)
 
 
-def _are_alike(mine: Node, theirs: Node) -> bool:
+def are_alike(mine: Node, theirs: Node) -> bool:
     """Whether nodes do the same with what they are given; there is no telling of those with blocks."""
     return (
         mine.op == theirs.op
@@ -59,7 +59,7 @@ class CommonEnd:
 
     def _node(self, mine: Node, theirs: Node) -> bool:
         """Take the last nodes before those that were taken, if they are the same."""
-        if not _are_alike(mine, theirs) or mine.schema is None or mine.schema.mutates:
+        if not are_alike(mine, theirs) or mine.schema is None or mine.schema.mutates:
             return False
         made = list(zip(mine.outputs, theirs.outputs))
         if not all(map(self._may_be_pair, mine.outputs, theirs.outputs)) or not self._take(mine.inputs, theirs.inputs):

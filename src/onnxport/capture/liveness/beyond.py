@@ -22,6 +22,8 @@ _DOUBLINGS = 17
 _LABELS, _TIMES = 8, 3
 # A run is made of models whose inputs have so many elements times the elements of the weights.
 EFFORT = 1 << 31
+# Recordings may have so many of these in all, or so many times those of the example.
+_RECORDED, _TIMES_RECORDED = 1 << 26, 96
 _NEAR = 16  # or at sizes at which they are so many times what they are in the example
 # Operations are evaluated, in all; more of a longer trace: so many for each of its nodes take no longer than it took.
 _EVALUATED, _PER_NODE = 10_000, 10
@@ -42,6 +44,12 @@ def beyond(trials: Trials, *, unchanged: bool) -> tuple[list[Frozen], dict[str, 
 def is_runnable(trials: Trials, sizes: Sizes, label: str) -> bool:
     """Whether the model may be run where a label is large."""
     return sizes[label] <= LARGEST and trials.reruns.effort(sizes) <= EFFORT
+
+
+def are_recordable(trials: Trials, recorded: Sequence[Sizes]) -> bool:
+    """Whether to record the model at so many sizes, and so large ones: loops have no end of ways."""
+    effort = sum(map(trials.reruns.effort, recorded))
+    return effort <= max(_RECORDED, _TIMES_RECORDED * trials.reruns.effort(trials.sizes))
 
 
 def _is_near(trials: Trials, sizes: Sizes, label: str) -> bool:

@@ -15,8 +15,9 @@ from typing import Any, Union
 
 from ...dims import Dim, free_symbols
 from ...program import Block, Location, Node, Program
-from .beyond import beyond, is_runnable
+from .beyond import are_recordable, beyond, is_runnable
 from .comparison import given
+from .independent import by_regions
 from .ints import ints_at_uses
 from .joined import joined, leading_to
 from .report import Frozen, Report
@@ -46,6 +47,9 @@ def by_cases(
         read: gives the program of a recording at other sizes.
         thaw: replaces constants of one recording that follow a size.
     """
+    found = by_regions(program, sizes, reruns, read, known)
+    if found is not None:
+        return found, []
     cases = _Cases(program, sizes, reruns, read, known)
     may_be = cases.find() and all(case.is_live(thaw) for case in cases.found) and cases.have_same_dtypes()
     found = cases.joined() if may_be else None
@@ -147,7 +151,9 @@ class _Cases:
         """Record the model on each way; whether that tells what it does at all sizes."""
         at: dict[str, int] | None = dict(self.sizes)
         while at is not None:
-            if len(self.found) == _CASES or not self._record(at):
+            made = [case.sizes for case in self.found]
+            may_be = len(made) < _CASES and are_recordable(self._plain, [*made, at])
+            if not may_be or not self._record(at):
                 return False
             at = self._uncovered()
             if at is None:

@@ -23,12 +23,17 @@ def joined(alike: Block, others: Block, asked: list[Node], *, answer: bool, wher
     count, same = common_start(alike, others)
     start = alike.nodes[:count]
     number = _computed(asked, start)
-    truth = Value(f"{number.name}.answer", "bool")
-    start.append(Node(_BOOL.full_name, [number], [truth], schema=_BOOL, location=where))
+    start.append(as_bool(number, where))
+    (truth,) = start[-1].outputs
     rest = Block(nodes=alike.nodes[count:], returns=alike.returns)
     other = Block(nodes=others.nodes[count:], returns=others.returns).with_values(same)
     branches = _branches(truth, (rest, other) if answer else (other, rest), where)
     return Block(alike.parameters, [*start, *branches.nodes], branches.returns)
+
+
+def as_bool(number: Value, where: Location) -> Node:
+    """What a number says, as Python takes it in an `if`."""
+    return Node(_BOOL.full_name, [number], [Value(f"{number.name}.answer", "bool")], schema=_BOOL, location=where)
 
 
 def leading_to(block: Block, name: str, known: Mapping[str, Size]) -> list[Node]:
@@ -69,7 +74,7 @@ def _branches(answer: Value, ways: tuple[Block, Block], where: Location) -> Bloc
     crossing: list[tuple[Any, Any]] = list(zip(*(way.returns for way in ways)))
     if end.has_returns:
         crossing = [(x, y) for x, y in end.pairs.items() if x is not y]
-    made = [_joining(x) for x, _ in crossing]
+    made = [joining(x) for x, _ in crossing]
     bodies = [
         Block(nodes=way.nodes[: len(way.nodes) - end.count], returns=[pair[i] for pair in crossing])
         for i, way in enumerate(ways)
@@ -83,7 +88,7 @@ def _branches(answer: Value, ways: tuple[Block, Block], where: Location) -> Bloc
     return Block(nodes=[branched, *behind.nodes], returns=behind.returns)
 
 
-def _joining(operand: Operand) -> Value:
+def joining(operand: Operand) -> Value:
     """A value for what arrives from one of two branches: a tensor of the same type and number of axes in both."""
     if not isinstance(operand, Value):
         return Value("joined", "")

@@ -26,7 +26,7 @@ _LOG = logging.getLogger("onnxport")
 
 Sizes = Mapping[str, int]
 T = TypeVar("T")
-_KEPT = 4  # results of runs
+_KEPT, _ELEMENTS = 64, 1 << 20  # results of runs that are kept, and elements in all of them but the last
 _VARIED = 3  # smaller ints may be bools, or kinds of tokens
 
 
@@ -126,13 +126,16 @@ class Reruns:
             outputs = self._following(lambda: _tried(lambda: self._called(sizes, values, noticed), sizes), key)
             if isinstance(outputs, Exception):
                 return outputs
-            if len(self._ran) == _KEPT:
-                del self._ran[next(iter(self._ran))]
             self._ran[key] = outputs, noticed.failed
+            while len(self._ran) > 1 and (len(self._ran) > _KEPT or self._elements_kept() > _ELEMENTS):
+                del self._ran[next(iter(self._ran))]
         outputs, failed = self._ran[key]
         if failing is not None:
             failing.failed = failed
         return outputs
+
+    def _elements_kept(self) -> int:
+        return sum(output.numel() for outputs, _ in self._ran.values() for output in outputs)
 
     def takes(self, sizes: Sizes) -> bool:
         """Whether the model runs at sizes, with everything else as it is."""
