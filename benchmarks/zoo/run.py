@@ -53,6 +53,7 @@ TABLES = (
     "library_sequences",
     "graph_models",
     "package_models",
+    "vision_packages",
     "quantized_models",
     "vision_styles",
     "geometry_styles",

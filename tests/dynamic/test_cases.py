@@ -396,3 +396,32 @@ def test_right_or_told(model, shape, axes, sizes):
     for at in () if said else sizes:
         x = torch.randn([at[list(axes).index(axis)] if axis in axes else n for axis, n in enumerate(shape)])
         holds(result, model, x)
+
+
+class Blocks(nn.Module):
+    """Has a table for one size of images, and makes one for others; images are cut into whole blocks of eight."""
+
+    size = (48, 48)
+
+    def __init__(self):
+        super().__init__()
+        self.table = self.made(self.size)
+
+    def made(self, size):
+        table = torch.zeros(*size)
+        table[-4:] = 1
+        table[:, -4:] += 2
+        return table
+
+    def forward(self, x):
+        b, c, h, w = x.shape
+        x = x.view(b, c, h // 8, 8, w // 8, 8).softmax(3).reshape(b, c, h, w)
+        return x + (self.table if self.size == (h, w) else self.made((h, w)))
+
+
+def test_ways_on_which_only_whole_blocks_run():
+    model = Blocks()
+    result, said = exported(model, torch.randn(2, 3, 48, 48), {0: "b", 2: "h", 3: "w"})
+    assert not said
+    for h, w in ((48, 48), (48, 56), (56, 48), (48, 8), (8, 48), (96, 16), (16, 16)):
+        holds(result, model, torch.randn(1, 3, h, w))

@@ -22,7 +22,7 @@ from .ints import ints_at_uses
 from .joined import joined, leading_to
 from .report import Frozen, Report
 from .trial_sizes import Sizes, crossing, doubled
-from .trials import Known, Reruns, Trial, Trials, elements
+from .trials import Known, Reruns, Trial, Trials, elements, in_blocks
 from .values import Other
 
 # So many recordings, and so many nodes in all of them: a graph of more is no help.
@@ -191,7 +191,7 @@ class _Cases:
                 way = answers if isinstance(answers, tuple) else None
                 ways.setdefault((id(case), way, 0 in sizes.values()), (case, []))[1].append(sizes)
         for _, alike in ways.values():
-            for at in (alike[0], min(alike, key=elements)):
+            for at in (alike[0], min(alike, key=elements), in_blocks(alike, self.sizes)):
                 if at not in self._tried and not self.chosen(at).agrees_at(at):
                     return at
         for at in (case.allowed(doubled(case.sizes)) for case in self._beside):  # ints that are taken there show

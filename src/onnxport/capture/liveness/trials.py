@@ -221,7 +221,10 @@ class Trials:
                 ways.setdefault((decisions, 0 in sizes.values()), []).append(sizes)  # empty results show nothing
         labels = self._labels_of(decided)
         apart = [[at for at in alike if _are_apart(at, labels)] or alike for alike in list(ways.values())[:_WAYS]]
-        least = [(alike[0], min(alike, key=elements), *_further_in(alike, labels)) for alike in apart]
+        least = [
+            (alike[0], min(alike, key=elements), *_further_in(alike, labels), in_blocks(alike, self.sizes))
+            for alike in apart
+        ]
         most = _LONGER * elements(self.sizes)
         return [at for near, *small in least for at in ([near] if elements(near) <= most else []) + small]
 
@@ -462,6 +465,16 @@ def _are_apart(sizes: Sizes, labels: Sequence[str]) -> bool:
 def _further_in(alike: Sequence[dict[str, int]], labels: Sequence[str]) -> list[dict[str, int]]:
     """The next of sizes that go one way which isn't where it begins: what pads up to 30 pads by nothing at 30."""
     return next(([at] for at in alike if all(at[label] != alike[0][label] for label in labels)), [])
+
+
+def in_blocks(alike: Sequence[dict[str, int]], sizes: Sizes) -> dict[str, int]:
+    """Of sizes that go one way, those that share the largest part with the example's: a model that cuts images into blocks
+    takes whole ones only."""
+
+    def shared(at: Sizes) -> int:
+        return min((math.gcd(at[label], size) for label, size in sizes.items() if at[label] != size), default=0)
+
+    return max(alike, key=shared)
 
 
 def elements(sizes: Sizes) -> int:
