@@ -52,3 +52,23 @@ def test_functionalize_is_flattened():
     result = onnxport.export(model, (X,), dynamic_axes={"x": {0: "n"}})
     other = torch.rand(5, 4)
     torch.testing.assert_close(result(other), model(other))
+
+
+class Hessian(Forces):
+    """Gradients in directions that are given, of gradients."""
+
+    def forward(self, x):
+        with torch.enable_grad():
+            x = x.detach().requires_grad_()
+            energy = self.energy(x).sum(1)
+            (slope,) = torch.autograd.grad(energy, x, torch.ones_like(energy), create_graph=True)
+            (bend,) = torch.autograd.grad([slope[:, 0]], [x], grad_outputs=[torch.ones_like(slope[:, 0])])
+        return energy, slope, bend
+
+
+def test_gradients_in_given_directions():
+    model = Hessian()
+    result = onnxport.export(model, (X,), dynamic_axes={"x": {0: "n"}})
+    for n in (1, 5):
+        other = torch.rand(n, 4)
+        torch.testing.assert_close(result(other), model(other), rtol=1e-4, atol=1e-5)

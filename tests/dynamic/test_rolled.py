@@ -216,10 +216,20 @@ def put_together_again(m, x):
     return torch.cat(list(x)), torch.stack(x.unbind(1)), torch.cat(x.split(2, 1), 1)
 
 
+def one_of_each_row(m, x):
+    """The score of a chain, as of a conditional random field: rows are counted in each step."""
+    best = x.argmax(-1)
+    score = x[:, 0, 0]
+    for t in range(1, x.shape[1]):
+        score = score + m.a.weight_hh[best[:, t - 1], best[:, t]]
+        score = score + x[torch.arange(x.shape[0]), t, best[:, t]]
+    return score
+
+
 FUNCTIONS = [
     recurrent, two_states, backward, put_in_front, both_ways, layers, layers_inside, without_a_state_at_first, from_zero,
     first_element_given, more_behind, written, in_place, growing, attending, selective_scan, blocks, inner_loop, heads,
-    rows, rows_of_two, pieces, put_together_again,
+    rows, rows_of_two, pieces, put_together_again, one_of_each_row,
 ]  # fmt: skip
 
 

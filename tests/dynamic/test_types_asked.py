@@ -165,3 +165,22 @@ def test_floats_of_sizes_are_compared_as_python_does():
     for n in (3, 6, 7, 10):
         x = torch.randn(n, 4)
         torch.testing.assert_close(onnxport.export(compared, (x,))(x), compared(x))
+
+
+class Missing:
+    """Stands for a package that isn't installed: whatever is asked of it raises."""
+
+    def __getattr__(self, name):
+        raise ImportError("the package isn't installed")
+
+
+package, has_package = Missing(), False
+
+
+def test_what_stands_for_a_package_is_left_alone():
+    class Model(torch.nn.Module):
+        def forward(self, x):
+            return package.exp(x) if has_package else x.exp() * x.shape[0]
+
+    result = onnxport.export(Model(), (torch.rand(3),), input_names=["x"], dynamic_axes={"x": {0: "n"}})
+    torch.testing.assert_close(result(torch.ones(5)), torch.ones(5).exp() * 5)

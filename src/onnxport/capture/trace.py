@@ -29,6 +29,7 @@ from .tracing.constants import Constants, version_of
 from .tracing.encoders import padded_with_zeros
 from .tracing.flex_attention import attention_recorded
 from .tracing.function_outputs import outputs_in_order
+from .tracing.gradients import gradients_taken
 from .tracing.hashes import Hashes, are_alike, noting_hashes
 from .tracing.modes import TracingMode, instead
 from .tracing.number_functions import number_functions
@@ -159,6 +160,7 @@ def _recorded(call: _Call, hashes: Hashes, asked: Asked) -> _Run:
         from_numpy_noticed(),
         composed_called(),
         padded_with_zeros(),
+        gradients_taken(),
         noting_hashes(hashes, place_and_numbers),
         attention_recorded(),
         enclosed.make_fx_refused(),

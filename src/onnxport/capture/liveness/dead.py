@@ -28,7 +28,7 @@ def _forward_sizes(program: Program) -> None:
     for node in program.block.walk():
         if node.op == "prim::NumToTensor" and isinstance(node.inputs[0], Value) and node.inputs[0].type == "int":
             tensors[node.outputs[0]] = node.inputs[0]
-        elif node.op == "aten::Int.Tensor" and node.inputs[0] in tensors:
+        elif node.op in ("aten::Int.Tensor", "aten::ScalarImplicit") and node.inputs[0] in tensors:
             instead[node.outputs[0]] = tensors[node.inputs[0]]
         elif node.op.partition(".")[0].endswith("_") and isinstance(node.inputs[0], Value):  # it writes
             tensors.pop(node.inputs[0], None)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from ...program import Block, Node, Value
 from .loop_nodes import leaves_of
 
+_TAKEN = ("aten::Int.Tensor", "aten::ScalarImplicit")
+
 
 def ints_at_uses(block: Block) -> Block:
     """The block with each int that is taken out of a tensor taken where it is used.
@@ -13,17 +15,13 @@ def ints_at_uses(block: Block) -> Block:
     that an `if` goes.
     """
     written = {id(leaf) for node in block.nodes if _writes(node) for leaf in leaves_of(node.inputs[:1])}
-    taken = {
-        node.outputs[0]: node
-        for node in block.nodes
-        if node.op == "aten::Int.Tensor" and id(node.inputs[0]) not in written
-    }
+    taken = {node.outputs[0]: node for node in block.nodes if node.op in _TAKEN and id(node.inputs[0]) not in written}
     if not taken:
         return block
     kept = set(leaves_of(block.returns)).union(*(b.reads() for node in block.nodes for b in node.blocks))
     nodes: list[Node] = []
     for node in block.nodes:
-        if node.op == "aten::Int.Tensor" and node.outputs[0] in taken and node.outputs[0] not in kept:
+        if node.op in _TAKEN and node.outputs[0] in taken and node.outputs[0] not in kept:
             continue
         instead: dict[Value, Value] = {}
         for leaf in leaves_of(node.inputs):

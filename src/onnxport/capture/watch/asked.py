@@ -13,7 +13,7 @@ import functools
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType, MethodType
 from typing import Any
 
 import torch
@@ -64,12 +64,11 @@ class Asked:
         while pending and len(self._named) < _HELPERS:
             for name in pending.pop().co_names:
                 for function in (names.get(name), getattr(holder, name, None)):
-                    code = getattr(function, "__code__", None)
-                    if (
-                        isinstance(code, CodeType)
-                        and id(code) not in self._named
-                        and not code.co_filename.startswith(INNER)
-                    ):
+                    # Nothing else is looked into: what stands for a package that isn't there raises.
+                    if not isinstance(function, FunctionType | MethodType):
+                        continue
+                    code = function.__code__
+                    if id(code) not in self._named and not code.co_filename.startswith(INNER):
                         self._named[id(code)] = code
                         pending.append(code)
 
