@@ -33,17 +33,17 @@ WRONG = {
     "one_far_size": lambda x, n, m: x * 2 if n == 512 else x * 3,
     "remainder_by_a_large_number": lambda x, n, m: x * 2 if n % 64 == 0 else x * 3,
     "an_int": lambda x, n, m: x * 2 if int(n) == 9 else x * 3,
-    "remainder_of_an_int": lambda x, n, m: x * 2 if int(n) % 4 == 3 else x * 3,
-    "an_int_of_a_float": lambda x, n, m: x * 2 if int(n * 0.3) == 2 else x * 3,
     "a_key": lambda x, n, m: x * {10: 2}.get(int(n), 3),
     "a_text": lambda x, n, m: x * 2 if str(m) == "9" else x * 3,
-    "a_float": lambda x, n, m: x * 2 if float(n) / 3 > 10.2 else x * 3,
     "a_square": lambda x, n, m: x * 2 if n * m == 16 and n == m else x * 3,
     "a_square_of_pieces": lambda x, n, m: x * 2 if (n // 4) * (m // 4) == 16 and n == m else x * 3,
     "a_square_of_patches": patches,
     "in_a_list": lambda x, n, m: x * 2 if torch.tensor([n, m]).tolist()[0] > 40 else x * 3,
 }
 RIGHT = {
+    "a_float": lambda x, n, m: x * 2 if float(n) / 3 > 10.2 else x * 3,
+    "an_int_of_a_float": lambda x, n, m: x * 2 if int(n * 0.3) == 2 else x * 3,
+    "remainder_of_an_int": lambda x, n, m: x * 2 if int(n) % 4 == 3 else x * 3,
     "saves_time": lambda x, n, m: x * 2 if n > 16 and n % 4 == 3 else x + x,
     "within": lambda x, n, m: (x * 3 if n == m else x + x + x) if n > 10 else x * 3,
     "an_int": lambda x, n, m: x * 2 if int(n) % 4 == 3 else x + x,
@@ -69,10 +69,11 @@ def test_told(name):
     assert any("may be" in text and __file__ in text for text in said)
 
 
+@pytest.mark.usefixtures("one_recording")
 @pytest.mark.parametrize("name", RIGHT)
 def test_not_told(name):
     model, result, said = exported(RIGHT[name])
     assert not said
-    for sizes in ((5, 4), (1, 1), (2, 9), (16, 16), (19, 3), (23, 23)):
+    for sizes in ((5, 4), (1, 1), (2, 9), (16, 16), (19, 3), (23, 23), (8, 9), (31, 4), (103, 2)):
         x = torch.randn(sizes)
         torch.testing.assert_close(result(x), model(x), rtol=1e-5, atol=1e-6)

@@ -22,6 +22,7 @@ from . import trial_sizes
 from .behind import decided_behind
 from .beyond import EFFORT, beyond, is_runnable
 from .cases import by_cases
+from .choices import Choices
 from .comparison import takes_pieces
 from .dead import drop_dead
 from .report import Report, listed
@@ -243,8 +244,9 @@ def _replaced(
 
     program = trials.program
     program.conditions.forget()
+    choices = Choices(program)
     drop_dead(program)
-    thawing = Thawing(program, trials.sizes, trials, made, ways)
+    thawing = Thawing(program, trials.sizes, trials, made, ways, choices)
     frozen = thawing.run()
     for reading in program.readings if frozen else ():
         reading.followed = False

@@ -9,17 +9,15 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import torch
-
 from ...program import Location, Node, Program, Value
-from ...program.ir import Block
-from ...program.schema import parse
 from . import trial_sizes
 from .beyond import EFFORT, is_runnable
-from .comparison import Difference, Path, Site, compare, sites
+from .choices import Answers, Choice, Choices
+from .comparison import Difference, Site, compare, sites
 from .counted import Counted
 from .expressions import Expression, Quotient, candidates, integer, number, products, quotients, separating_size
 from .read_lists import ReadLists
+from .replacing import Made, divide, put_computed
 from .report import Frozen, listed
 from .trial_sizes import Sizes
 from .trials import Trial, Trials
@@ -47,6 +45,7 @@ class _Seen:
     found: Mapping[Any, Difference]
     comparable: int
     made: Mapping[str, int]  # ints that were computed from sizes (see `made_of_sizes`)
+    answers: Answers | None = None  # to what was asked (see `Choices`)
     goes_on: bool = False  # whether the program may be right behind that node, though it is another one
 
 
@@ -54,8 +53,15 @@ class Thawing:
     """Differences of the program from others, and the expressions that may explain them."""
 
     def __init__(
-        self, program: Program, sizes: Sizes, trials: Trials, made: list[Trial], ways: Sequence[dict[str, int]] = ()
+        self,
+        program: Program,
+        sizes: Sizes,
+        trials: Trials,
+        made: list[Trial],
+        ways: Sequence[dict[str, int]],
+        choices: Choices,
     ) -> None:
+        self._choices, self._failed = choices, list[dict[str, int]]()
         self.program, self.sizes, self.trials, self.ways = program, sizes, trials, ways
         self.seen: list[_Seen] = []
         # Where an `if` goes another way, seen when all was explained.
@@ -138,8 +144,9 @@ class Thawing:
     def _look(self, trial: Trial, *, confirms: bool = False) -> None:
         sizes = {**trial.sizes, **(numbers(trial.read()) if self.program.readings else {})}
         made = made_of_sizes(trial.read()) if self._made else {}
+        answers = self._choices.of(trial.read()) if self._choices.answers else None
         if trial.same:  # says of each constant that it is the same there, too
-            self.seen.append(_Seen(sizes, {}, _ALL, made))
+            self.seen.append(_Seen(sizes, {}, _ALL, made, answers))
             return
         found, broken, comparable = compare(self.program, trial.read())
         odd = broken or next((d for d in found.values() if integer(d.mine) is None or integer(d.theirs) is None), None)
@@ -152,7 +159,7 @@ class Thawing:
         if odd is not None and self.trials.rolls and self._is_smaller(trial):
             self.doubtful.append((trial, odd))  # too few iterations to be seen as a loop
             return
-        self.seen.append(_Seen(sizes, found, comparable, made, goes_on=confirms))
+        self.seen.append(_Seen(sizes, found, comparable, made, answers, goes_on=confirms))
         if broken is not None and confirms:
             self.doubtful.append((trial, broken))
         elif broken is not None:
@@ -163,13 +170,14 @@ class Thawing:
     def run(self) -> list[Frozen]:
         self._separate()
         self._confirm()
+        self._separate_questions()
         settled = not self.program.reads_values or self._saw_other_values or self._look_at_other_values()
-        made: list[tuple[Block, Node, list[Node]]] = []
+        made: Made = []
         frozen = []
         for path, (at, difference) in self.differences.items():
             divided = self._quotients(path) if settled else []
             if len(divided) == 1:
-                _divide(difference, divided[0], made)
+                divide(difference, divided[0], made)
                 continue
             self.guessed.pop(path, None)
             options = self._options(path) if settled else []
@@ -182,7 +190,7 @@ class Thawing:
             if self._is_sure(options):
                 self._replace(difference, options[0], made)
                 frozen += self._too_short(difference, options[0])
-            else:
+            elif not (settled and self._choose(path, made)):
                 self.guessed.pop(path, None)
                 frozen.append(_frozen(difference, at))
         for block, node, new in made:
@@ -291,22 +299,66 @@ class Thawing:
 
     def _of_made(self, path: Any) -> list[Expression]:
         """The int made of sizes that the constant is, or is more or less than by the same at all sizes."""
-        mine = integer(self.differences[path][1].mine)
-        if mine is None:
+        values = self._in_each_run(path)
+        if not values:
             return []
-        observed: list[tuple[Mapping[str, int], int]] = [(self._made, mine)]
+        observed = list(zip([self._made, *(seen.made for seen in self.seen)], values))
         number = self.differences[path][1].site.number
-        for seen in self.seen:
-            value = integer(seen.found[path].theirs) if path in seen.found else mine
-            if value is None or (path not in seen.found and number >= seen.comparable):
-                return []
-            observed.append((seen.made, value))
         known = set.intersection(*(set(made) for made, _ in observed))
         fitting = candidates([({label: made[label] for label in sorted(known)}, value) for made, value in observed])
         same = [e for e in fitting if e.divisor == 1 and (e.factor == 1 or e.confirmed)]
         # The very int that was taken needs no third size.
         same = [dataclasses.replace(e, confirmed=True) if (e.factor, e.offset) == (1, 0) else e for e in same]
         return last_before(self.program, same, number, self._numbers) if same else []
+
+    def _choose(self, path: Any, made: Made) -> bool:
+        """Have the constant computed from what an `if` asked that chose it, if one did."""
+        options = self._questions(path)
+        if len(options) != 1 or not options[0].confirmed:
+            return False
+        difference = self.differences[path][1]
+        found = self._choices.computed(options[0], difference.site.node)
+        if found is not None:
+            nodes, chosen = found
+            put_computed(difference, nodes, chosen, f"{chosen.name}_{len(made)}", made)
+        return found is not None
+
+    def _questions(self, path: Any) -> list[Choice]:
+        """What may have decided on the constant, in a place where nothing else is known to give it."""
+        if not path or self.trials.rolls or self._read or _is_named(self.differences[path][1], _NO_SIZES):
+            return []
+        answers = [self._choices.answers, *(seen.answers for seen in self.seen)]
+        numbers = self._in_each_run(path)
+        return self._choices.fitting(list(zip(answers, numbers))) if numbers else []
+
+    def _separate_questions(self) -> None:
+        """Trace at further sizes until each constant that was chosen hangs on one question, or none."""
+        for _ in range(_TRIALS if self._choices.answers else 0):
+            groups = [
+                options
+                for path in self.differences
+                if (options := self._questions(path)) and not (len(options) == 1 and options[0].confirmed)
+                if not self._is_sure(self._options(path))
+            ]
+            tried = [{label: seen.sizes[label] for label in self.sizes} for seen in self.seen]
+            at = self._choices.telling(groups, self.trials, tried + self._failed) if groups else None
+            if at is None:
+                return
+            trial = self._at(dict(at))
+            if trial is None:
+                self._failed.append(dict(at))
+            else:
+                self._look(trial, confirms=True)
+
+    def _in_each_run(self, path: Any) -> list[int]:
+        """What the constant is in the program and in all runs that were seen; nothing if one doesn't tell."""
+        difference = self.differences[path][1]
+        found = [integer(difference.mine)]
+        for seen in self.seen:
+            known = path in seen.found or difference.site.number < seen.comparable
+            found.append(integer(seen.found[path].theirs if path in seen.found else difference.mine) if known else None)
+        numbers = [value for value in found if value is not None]
+        return numbers if len(numbers) == len(found) else []
 
     def _separate(self) -> None:
         """Trace at further sizes until each constant has one expression, or none."""
@@ -431,71 +483,17 @@ class Thawing:
         """A trace at these sizes, if they aren't the example's, which tell nothing."""
         return None if self.trials.allowed(sizes) == self.sizes else self.trials.at(sizes)
 
-    def _replace(
-        self, difference: Difference, expression: Expression, made: list[tuple[Block, Node, list[Node]]]
-    ) -> None:
+    def _replace(self, difference: Difference, expression: Expression, made: Made) -> None:
         """Put the expression in place of the constant; in place of a tensor, a tensor made of it."""
-        site, path = difference.site, difference.path
         new: Any = None if is_reading(expression.label) else expression.size()
         nodes: list[Node] = []
         if new is None:
-            nodes, new = computed(self.program, expression, site.node)
-        if isinstance(difference.mine, torch.Tensor):
-            value = Value(f"{expression.label}_{len(made)}", "Tensor")
-            nodes.append(Node("prim::NumToTensor", [new], [value], scope=site.node.scope, location=site.node.location))
-            new = value
-        if not path:
-            nodes.append(_repeat(site.node, new))
-        if nodes:
-            made.append((site.block, site.node, nodes))
-        if path:
-            _put(site.node, path, new)
+            nodes, new = computed(self.program, expression, difference.site.node)
+        put_computed(difference, nodes, new, f"{expression.label}_{len(made)}", made)
 
 
 def _of(label: str, groups: list[list[Expression]]) -> list[list[Expression]]:
     return [[e for e in group if e.label == label] for group in groups]
-
-
-def _divide(difference: Difference, quotient: Quotient, made: list[tuple[Block, Node, list[Node]]]) -> None:
-    """Put a float that is computed of a size in place of the constant."""
-    site = difference.site
-    schema = parse("aten::div.int(int a, int b) -> float")
-    value = Value(f"{quotient.label}_{len(made)}", "float")
-    node = Node(
-        schema.full_name, list(quotient.operands()), [value], schema=schema, scope=site.node.scope,
-        location=site.node.location,
-    )  # fmt: skip
-    nodes = [node]
-    if quotient.root:
-        schema = parse("aten::sqrt.float(float a) -> float")
-        root = Value(f"{value.name}_root", "float")
-        nodes.append(Node(schema.full_name, [value], [root], schema=schema, scope=node.scope, location=node.location))
-        value = root
-    if isinstance(difference.mine, torch.Tensor):
-        tensor = Value(f"{value.name}_tensor", "Tensor")
-        nodes.append(Node("prim::NumToTensor", [value], [tensor], scope=node.scope, location=node.location))
-        value = tensor
-    made.append((site.block, site.node, nodes))
-    _put(site.node, difference.path, value)
-
-
-def _repeat(node: Node, count: Any) -> Node:
-    """Turns a list of one value, many times, into `[value] * count`; the node that makes the list `[value]`."""
-    element = node.inputs[0]
-    one = Value(f"{node.outputs[0].name}_one", node.outputs[0].type)
-    made = Node(node.op, [element], [one], scope=node.scope, location=node.location)
-    node.schema = parse("aten::mul.left_t(t[] l, int n) -> t[]")
-    node.op, node.inputs = node.schema.full_name, [one, count]
-    return made
-
-
-def _put(node: Node, path: Path, new: Any) -> None:
-    if len(path) > 1:
-        node.inputs[path[0]] = _copied(node.inputs[path[0]])
-    holder: Any = node.inputs
-    for index in path[:-1]:
-        holder = holder[index]
-    holder[path[-1]] = new
 
 
 def _is_named(difference: Difference, names: frozenset[str]) -> bool:
@@ -512,10 +510,6 @@ def _is_named(difference: Difference, names: frozenset[str]) -> bool:
 def _is_open(options: list[Expression]) -> bool:
     """Whether a further trace may decide: one expression must be confirmed by a third trace, several told apart."""
     return len(options) > 1 or (len(options) == 1 and not options[0].confirmed)
-
-
-def _copied(value: Any) -> Any:
-    return [_copied(v) for v in value] if isinstance(value, list) else value
 
 
 def _frozen(difference: Difference, where: str) -> Frozen:
