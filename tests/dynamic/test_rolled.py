@@ -216,6 +216,25 @@ def put_together_again(m, x):
     return torch.cat(list(x)), torch.stack(x.unbind(1)), torch.cat(x.split(2, 1), 1)
 
 
+class Spike(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, height):
+        return (x > 0).to(x) * height
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient, None
+
+
+def spiking(m, x):
+    h, outs = zeros(x), []
+    for t in range(x.shape[1]):
+        h = h * 0.9 + m.linear(x[:, t])
+        outs.append(Spike.apply(h - 0.3, 2.0))
+        h = h - outs[-1] * 0.3
+    return torch.stack(outs, 1), h
+
+
 def one_of_each_row(m, x):
     """The score of a chain, as of a conditional random field: rows are counted in each step."""
     best = x.argmax(-1)
@@ -229,7 +248,7 @@ def one_of_each_row(m, x):
 FUNCTIONS = [
     recurrent, two_states, backward, put_in_front, both_ways, layers, layers_inside, without_a_state_at_first, from_zero,
     first_element_given, more_behind, written, in_place, growing, attending, selective_scan, blocks, inner_loop, heads,
-    rows, rows_of_two, pieces, put_together_again, one_of_each_row,
+    rows, rows_of_two, pieces, put_together_again, one_of_each_row, spiking,
 ]  # fmt: skip
 
 

@@ -165,7 +165,9 @@ class Rolling:
         return "".join(letters.setdefault(self._key(node, given), chr(len(letters) + 1)) for node in self.nodes)
 
     def _key(self, node: Node, given: Callable[[Value], Any]) -> Any:
-        if node.blocks or node.op == "prim::PythonOp":
+        if node.op == "prim::PythonOp":
+            return _call_key(node), self._operand_key(node.inputs, given)
+        if node.blocks:
             return id(node)
         arguments = node.schema.arguments if node.schema is not None else ()
         axes = [x for argument, x in zip(arguments, node.inputs) if argument.name in _AXES and type(x) is int]
@@ -473,3 +475,27 @@ def _used(nodes: Sequence[Node]) -> Iterator[Value]:
         for block in node.blocks:
             yield from _used(block.nodes)
             yield from (leaf for leaf in leaves_of(block.returns) if leaf.__class__ is Value)
+
+
+def _call_key(node: Node) -> Any:
+    """What a call of a `torch.autograd.Function` does: the same for calls that do the same."""
+    attributes = {name: value for name, value in node.attributes.items() if name != "function"}
+    names: dict[Value, int] = {}
+
+    def text(operand: Any) -> Any:
+        if isinstance(operand, (list, tuple)):
+            return tuple(map(text, operand))
+        if isinstance(operand, Value):
+            return names.get(operand, id(operand))
+        return id(operand) if isinstance(operand, torch.Tensor) else repr(operand)
+
+    parts: list[Any] = [getattr(node.attributes.get("function"), "__self__", id(node)), repr(attributes)]
+    for block in node.blocks:
+        names.update((value, len(names) + i) for i, value in enumerate(block.parameters))
+        for inner in block.nodes:
+            if inner.blocks:
+                return id(node)
+            parts.append((inner.op, repr(inner.attributes), text(inner.inputs)))
+            names.update((value, len(names) + i) for i, value in enumerate(inner.outputs))
+        parts.append(text(block.returns))
+    return tuple(parts)
