@@ -24,6 +24,7 @@ _LABELS, _TIMES = 8, 3
 EFFORT = 1 << 31
 # Recordings may have so many of these in all, or so many times those of the example.
 _RECORDED, _TIMES_RECORDED = 1 << 26, 96
+_SMALL = 1 << 20  # a run of so much takes no time
 _NEAR = 16  # or at sizes at which they are so many times what they are in the example
 # Operations are evaluated, in all; more of a longer trace: so many for each of its nodes take no longer than it took.
 _EVALUATED, _PER_NODE = 10_000, 10
@@ -39,6 +40,21 @@ def beyond(trials: Trials, *, unchanged: bool) -> tuple[list[Frozen], dict[str, 
     if unchanged and not any(frozen for frozen, _ in found):
         found = [_beyond(trials, numbers) for numbers in conditions.counted.alone]
     return next((told for told in found if told[0]), ([], {}))
+
+
+def at_largest(trials: Trials, *, unchanged: bool) -> tuple[list[Frozen], dict[str, int]]:
+    """Ints that Python took show nothing of what it made of them (`range(0, n, 1000)`); results at large sizes do, where the
+    model is so small that they take no time."""
+    counted = trials.program.conditions.counted
+    for label in trials.free_labels(counted)[:_TIMES] if counted.numbers else ():
+        sizes = trials.allowed({**trials.sizes, label: max(LARGEST, trials.sizes[label])})
+        if trials.reruns.effort(sizes) > max(_SMALL, _NEAR * trials.reruns.effort(trials.sizes)):
+            continue
+        place = next((place for place in counted.places if place), "")
+        if place and not (trials.agree([sizes], each=True) if unchanged else trials.gives_results(sizes)):
+            what = f"a Python int is taken here, and other results are given at {listed(sizes)}"
+            return [Frozen(Location("", place), what)], sizes
+    return [], {}
 
 
 def is_runnable(trials: Trials, sizes: Sizes, label: str) -> bool:

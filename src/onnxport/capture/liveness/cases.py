@@ -191,7 +191,8 @@ class _Cases:
                 way = answers if isinstance(answers, tuple) else None
                 ways.setdefault((id(case), way, 0 in sizes.values()), (case, []))[1].append(sizes)
         for _, alike in ways.values():
-            for at in (alike[0], min(alike, key=elements), in_blocks(alike, self.sizes)):
+            near = alike[0], min(alike, key=elements), in_blocks(alike, self.sizes)
+            for at in (*near, *case.wider(near[1:2], case.program.conditions.decided)):
                 if at not in self._tried and not self.chosen(at).agrees_at(at):
                     return at
         for at in (case.allowed(doubled(case.sizes)) for case in self._beside):  # ints that are taken there show

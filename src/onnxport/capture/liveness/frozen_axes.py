@@ -16,15 +16,16 @@ import functools
 import itertools
 from collections.abc import Iterator, Sequence
 
-from ...program import Program
+from ...program import Program, Value
 from ...program.ir import Conversion
 from . import trial_sizes
 from .behind import decided_behind
-from .beyond import EFFORT, beyond, is_runnable
+from .beyond import EFFORT, at_largest, beyond, is_runnable
 from .cases import by_cases
 from .choices import Choices
 from .comparison import takes_pieces
 from .dead import drop_dead
+from .dropped import SQUEEZES
 from .report import Report, listed
 from .sums import is_sum_kept
 from .trial_sizes import Sizes
@@ -42,6 +43,7 @@ def thaw(program: Program, sizes: Sizes, reruns: Reruns, known: Known) -> Report
         sizes: the example sizes by label.
         reruns: the model at other sizes.
     """
+    sizes = _where_axes_stay(program, sizes, reruns, known)
     report = _of_one_run(program, sizes, reruns, known)
     found = None
     if report.frozen and not report.stuck:
@@ -52,6 +54,31 @@ def thaw(program: Program, sizes: Sizes, reruns: Reruns, known: Known) -> Report
     joined, unsure = found
     program.take_graph(joined)
     return Report(labels=report.labels, frozen=tuple(unsure))
+
+
+def _where_axes_stay(program: Program, sizes: Sizes, reruns: Reruns, known: Known) -> Sizes:
+    """Take the run without sizes of 1, where a squeeze drops axes at those of the example that it leaves at others: how many
+    there are behind it decides which operations run, unseen. The sizes of the run that is taken."""
+    dropping = _ranks(program) if 1 in sizes.values() else []
+    if not dropping:
+        return sizes
+    trial = Trials(program, sizes, reruns).at({label: 3 if size == 1 else size for label, size in sizes.items()})
+    if trial is None or _ranks(trial.read()) == dropping:
+        return sizes
+    elsewhere = _of_trial(trial, program, known)
+    program.take_graph(elsewhere)
+    program.conditions = elsewhere.conditions
+    return trial.sizes
+
+
+def _ranks(program: Program) -> list[int | None]:
+    """How many axes are left by squeezes."""
+    return [_rank(node.outputs[0]) for node in program.block.walk() if node.op in SQUEEZES]
+
+
+def _rank(value: Value) -> int | None:
+    known = value.tensor_type
+    return None if known is None or known.sizes is None else len(known.sizes)
 
 
 def _of_one_run(program: Program, sizes: Sizes, reruns: Reruns, known: Known) -> Report:
@@ -68,6 +95,8 @@ def _of_one_run(program: Program, sizes: Sizes, reruns: Reruns, known: Known) ->
             return general
         if report.unchanged and not far:
             far, where = decided_behind(trials, lambda trial: _of_trial(trial, program, known))
+        if not far:
+            far, where = at_largest(trials, unchanged=report.unchanged)
         return dataclasses.replace(report, frozen=tuple(far), small=listed(where), conversions=()) if far else report
     mine = Trials(program, sizes, reruns)
     ways = [*mine.other_ways(), *mine.same_way()] if others else []

@@ -16,6 +16,7 @@ from ...program import Program, Value
 from .aligned import Aligned, aligned
 from .beyond import are_recordable, beyond, is_runnable
 from .comparison import given
+from .dropped import squeezed
 from .ints import ints_at_uses
 from .questions import with_questions
 from .regions import composed
@@ -161,6 +162,9 @@ class _Regions:
             }
             (more if pairs <= seen else new).append((sum(map(_others, mine, way)), at))
             seen |= pairs
+        new += [
+            (others, at) for others, near in new for at in self._plain.wider([near], self.program.conditions.decided)
+        ]
         return [*new, *more][: _TRIED_OF_FEW if len(self.program.block.nodes) <= _FEW_NODES else _TRIED]
 
     def _farthest_way(self) -> dict[str, int] | None:
@@ -223,7 +227,7 @@ class _Regions:
         beside = self._beside_of.setdefault(id(base), _Beside(base))
         if not beside.add(run for run in self._runs if run is not base):
             return None
-        block = composed(beside.block, beside.aligned)
+        block = composed(beside.block, beside.aligned, beside.squeezed)
         if block is None:
             return None
         kept = [run.program.keep_alive for run in self._runs]
@@ -237,6 +241,7 @@ class _Beside:
     def __init__(self, base: _Recorded) -> None:
         self._program, self.block = base.program, ints_at_uses(base.asking)
         self.weights: dict[Value, Any] = dict(base.program.weights)
+        self.squeezed = squeezed(base.asking)
         self.aligned: list[Aligned] = []
         self._added: set[int] = set()
 
@@ -250,6 +255,7 @@ class _Beside:
             if beside is None:
                 return False
             self.weights.update({value: w for value, w in run.program.weights.items() if value not in same})
+            self.squeezed.update(squeezed(run.asking))
             self.aligned.append(beside)
             self._added.add(id(run))
         return True

@@ -13,6 +13,7 @@ from typing import Any
 from ...program import Block, Location, Node, Operand, Value
 from .aligned import Aligned, Site, are_of_one_kind, written
 from .comparison import same_constants
+from .dropped import Squeezed, dropping
 from .joined import as_bool, joining
 from .loop_nodes import leaves_of
 from .questions import ASK, as_asked
@@ -78,9 +79,13 @@ class _Asked:
     is_there: bool = True
 
 
-def composed(base: Block, runs: Sequence[Aligned]) -> Block | None:
-    """The program of a base and other recordings; None where they don't go together."""
-    composer = _Composer(base, runs)
+def composed(base: Block, runs: Sequence[Aligned], squeezed: Mapping[Value, Squeezed]) -> Block | None:
+    """The program of a base and other recordings; None where they don't go together.
+
+    Args:
+        squeezed: what is squeezed in them (see `squeezed`).
+    """
+    composer = _Composer(base, runs, squeezed)
     for start, end in _regions(base, runs):
         composer.go_to(start)
         if not composer.branch(start, end):
@@ -132,8 +137,8 @@ def _united(parts: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 class _Composer:
-    def __init__(self, base: Block, runs: Sequence[Aligned]) -> None:
-        self.base, self.runs = base, runs
+    def __init__(self, base: Block, runs: Sequence[Aligned], squeezed: Mapping[Value, Squeezed]) -> None:
+        self.base, self.runs, self._squeezed = base, runs, squeezed
         self.nodes: list[Node] = []
         self._at = 0
         self._asked: list[_Asked] = []
@@ -296,9 +301,10 @@ class _Composer:
         """The nodes of a way on the values of the program that is made."""
         if part.run < 0:
             nodes = [self._node(index) for index in range(start, end) if self.base.nodes[index].op != ASK]
-            return Block(nodes=nodes, returns=returns)
-        instead = {y: x for y, x in part.outside.items() if y not in part.made}
-        return Block(nodes=Block(nodes=part.nodes).with_values(instead).nodes, returns=returns)
+        else:
+            instead = {y: x for y, x in part.outside.items() if y not in part.made}
+            nodes = Block(nodes=part.nodes).with_values(instead).nodes
+        return Block(nodes=[made for node in nodes for made in dropping(node, self._squeezed)], returns=returns)
 
     def _decided(self, chosen: Mapping[int, _Way], bodies: Mapping[_Way, Block]) -> Block | None:
         """The `prim::If`s that choose a way by what was asked; None where that doesn't tell."""

@@ -209,6 +209,8 @@ class Thawing:
             return False
         seen = [seen.sizes for seen in self.seen]
         others = [*seen, *self.ways, trial_sizes.doubled(self.sizes), *trial_sizes.around(self.sizes, conversions)]
+        if not all(conversion.decides for conversion in conversions):
+            others += trial_sizes.far(self.sizes)[1]
         return all(self.trials.gives_results({label: at[label] for label in self.sizes}) for at in others)
 
     def _goes_wrong(self) -> list[Frozen]:

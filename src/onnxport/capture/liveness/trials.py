@@ -222,11 +222,15 @@ class Trials:
         labels = self._labels_of(decided)
         apart = [[at for at in alike if _are_apart(at, labels)] or alike for alike in list(ways.values())[:_WAYS]]
         least = [
-            (alike[0], min(alike, key=elements), *_further_in(alike, labels), in_blocks(alike, self.sizes))
+            (alike[0], *self._small(alike, decided), *_further_in(alike, labels), in_blocks(alike, self.sizes))
             for alike in apart
         ]
         most = _LONGER * elements(self.sizes)
         return [at for near, *small in least for at in ([near] if elements(near) <= most else []) + small]
+
+    def _small(self, alike: Sequence[dict[str, int]], decided: Any) -> list[dict[str, int]]:
+        least = min(alike, key=elements)
+        return [least, *self.wider([least], decided)]
 
     def _labels_of(self, numbers: Any) -> list[str]:
         return [label for label in self.sizes if numbers.labels is None or label in numbers.labels]
@@ -394,8 +398,10 @@ class Trials:
         """The smallest, one in the middle and the largest of the sizes at which all `if`s go the same way, but none that takes
         much longer than the example, and none of a way on which the program was right before; all, where there is no telling."""
         decided = self.program.conditions.decided
-        if not self.program.keeps_sizes or len(options) <= _TIMES or not decided.numbers:
+        if not self.program.keeps_sizes or not decided.numbers:
             return options
+        if len(options) <= _TIMES:
+            return [*options, *self.wider(options, decided)]
         ways: dict[Any, list[dict[str, int]]] = {}
         for sizes, way in zip(options, self._ways(options)):
             ways.setdefault(way, []).append(sizes)
@@ -408,15 +414,25 @@ class Trials:
             if seen[way] > _TIMES:
                 continue
             alike.sort(key=elements)
-            # Where all else is 1 as well, `x.squeeze(0)` gives what `x.sum(1)` gives.
             beside = [sizes for sizes in alike if all(sizes[label] == self.sizes[label] for label in others)]
             # Of those that are alike in what decides, the smallest.
             deciding = {tuple(sizes[label] for label in labels): sizes for sizes in reversed(alike)}
             alike = sorted(deciding.values(), key=elements)
             larger = [sizes for sizes in alike[1:] if elements(sizes) <= most]
             chosen += [alike[0], *larger[(len(larger) - 1) // 2 : -1][:1], *(larger[-1:] or _further_in(alike, labels))]
-            chosen += [sizes for sizes in beside[:1] if sizes not in chosen]
+            more = (*beside[:1], *self.wider(alike[:1], decided))
+            chosen += [sizes for sizes in more if sizes not in chosen]
         return chosen
+
+    def wider(self, options: Sequence[dict[str, int]], numbers: Any) -> list[dict[str, int]]:
+        """Sizes of which none is 1 but those that `numbers` hang on: where all else is, `x.squeeze(0)` gives what `x.sum(1)`
+        gives."""
+        labels = self._labels_of(numbers)
+        wider = [
+            self.allowed({label: 3 if size == 1 and label not in labels else size for label, size in sizes.items()})
+            for sizes in options
+        ]
+        return [sizes for sizes in wider if sizes not in options]
 
     def _ways(self, options: Sequence[dict[str, int]]) -> list[tuple[Any, ...]]:
         """The way that all `if`s go at sizes; an exception is like no other one."""
