@@ -425,3 +425,27 @@ def test_ways_on_which_only_whole_blocks_run():
     assert not said
     for h, w in ((48, 48), (48, 56), (56, 48), (48, 8), (8, 48), (96, 16), (16, 16)):
         holds(result, model, torch.randn(1, 3, h, w))
+
+
+class MaskedBlocks(nn.Module):
+    """Has masks for the blocks of one size of images, that change nothing: where there are twice as many blocks, it makes no
+    difference that they are those of that size."""
+
+    def __init__(self):
+        super().__init__()
+        self.masks = torch.zeros(36, 8, 8)
+
+    def forward(self, x):
+        b, c, h, w = x.shape
+        blocks = x.view(b, c, h // 8, 8, w // 8, 8).transpose(3, 4).reshape(-1, 8, 8)
+        masks = self.masks if (h, w) == (48, 48) else x.new_zeros(h // 8 * (w // 8), 8, 8)
+        blocks = (blocks.view(-1, masks.shape[0], 8, 8) + masks).softmax(2)
+        return blocks.view(b, c, h // 8, w // 8, 8, 8).transpose(3, 4).reshape(b, c, h, w)
+
+
+def test_ways_whose_first_sizes_do_not_run():
+    model = MaskedBlocks()
+    result, said = exported(model, torch.randn(2, 3, 48, 48), {0: "b", 2: "h", 3: "w"})
+    assert not said
+    for h, w in ((48, 48), (48, 56), (56, 48), (48, 8), (8, 48), (96, 16), (16, 16)):
+        holds(result, model, torch.randn(1, 3, h, w))

@@ -202,13 +202,14 @@ def _thaw(trials: Trials) -> tuple[Report, list[Trial], Trial | None]:
         and (trials.take_bools(different) or _ints_decide_nothing(trials, grown, different))
         and (different[0] is crossed or trials.agree([trial.sizes for trial in different]))
     )
-    if only_ifs and trials.agree([*trial_sizes.around(sizes, conversions), *ways]):
+    if only_ifs and trials.wrong_at is None and trials.agree([*trial_sizes.around(sizes, conversions), *ways]):
         return Report(stuck, failure=trials.failure, unchanged=True), [], None
     if only_ifs:
         larger = trials.at(trial_sizes.doubled(sizes))
         if larger is not None and not larger.same:
             made, only_ifs = [*made, larger], False
-        made += _elsewhere(trials, [*trial_sizes.around(sizes, conversions), *ways], made)
+        wrong = [] if trials.wrong_at is None else [trials.wrong_at]
+        made += _elsewhere(trials, [*wrong, *trial_sizes.around(sizes, conversions), *ways], made)
     report, breaks = _replaced(trials, made, ways, stuck)
     others = [trial for trial in made if not trial.same]
     stays = grown is not None and grown.same and _only_below(sizes, [trial.sizes for trial in others])

@@ -396,7 +396,8 @@ class Trials:
 
     def _of_each_way(self, options: list[dict[str, int]]) -> list[dict[str, int]]:
         """The smallest, one in the middle and the largest of the sizes at which all `if`s go the same way, but none that takes
-        much longer than the example, and none of a way on which the program was right before; all, where there is no telling."""
+        much longer than the example, and none of a way on which the program was right before; another one where the model takes
+        none of these; all, where there is no telling."""
         decided = self.program.conditions.decided
         if not self.program.keeps_sizes or not decided.numbers:
             return options
@@ -419,10 +420,17 @@ class Trials:
             deciding = {tuple(sizes[label] for label in labels): sizes for sizes in reversed(alike)}
             alike = sorted(deciding.values(), key=elements)
             larger = [sizes for sizes in alike[1:] if elements(sizes) <= most]
-            chosen += [alike[0], *larger[(len(larger) - 1) // 2 : -1][:1], *(larger[-1:] or _further_in(alike, labels))]
+            of_way = [alike[0], *larger[(len(larger) - 1) // 2 : -1][:1], *(larger[-1:] or _further_in(alike, labels))]
             more = (*beside[:1], *self.wider(alike[:1], decided))
-            chosen += [sizes for sizes in more if sizes not in chosen]
+            of_way += [sizes for sizes in more if sizes not in of_way]
+            chosen += of_way
+            if not any(map(self._takes, of_way)):
+                chosen += next(([sizes] for sizes in larger if sizes not in of_way and self._takes(sizes)), [])
         return chosen
+
+    def _takes(self, sizes: Sizes) -> bool:
+        """Whether the model runs at sizes that are as they may be."""
+        return not isinstance(self.reruns.run(sizes), Exception)
 
     def wider(self, options: Sequence[dict[str, int]], numbers: Any) -> list[dict[str, int]]:
         """Sizes of which none is 1 but those that `numbers` hang on: where all else is, `x.squeeze(0)` gives what `x.sum(1)`
