@@ -47,6 +47,13 @@ def test_out_arguments(case, frontend, opset):
 
 TRUTH = [
     case("bools", lambda a: (a.all(), a.any(), a.all(1), a.any(1, True), a.any((0, 1))), b8(3, 4), dynamic=NM),
+    case(
+        "no_axes",
+        lambda a: (a.all(()), a.any(()), a.any((), True), a.float().all(()), a.to(torch.uint8).any(())),
+        b8(3, 4),
+        dynamic=NM,
+    ),
+    case("no_axes_zero_d", lambda a: (a.all(()), a.any(())), f32()),
     case("checks", lambda a: (torch._is_all_true(a), torch._is_any_true(a)), b8(3, 4), dynamic=NM),  # of torch's own
     case("floats", lambda a: (a.all(1), a.any(0)), torch.tensor([[0.0, NAN], [0.0, 0.5]])),
     case("uint8", lambda a: (a.all(1), a.any(0)), u8(3, 4, high=2)),

@@ -125,18 +125,24 @@ def count_nonzero(g: Builder, self: Tensor, dim: Dims = None) -> Tensor:
 # -- truth ----------------------------------------------------------------------------------------
 
 
+def _truth(g: Builder, reduce: Callable[..., Tensor], x: Tensor, dim: Dims, keepdim: bool) -> Tensor:
+    """Of no axes, other than in sums, each element is asked by itself."""
+    result = g.cast(x, torch.bool)
+    if dim is None or isinstance(dim, int) or dim:
+        result = reduce(result, reduced_axes(x, dim), keepdim)
+    return g.cast(result, torch.uint8) if x.dtype == torch.uint8 else result
+
+
 @lowering("aten::all")
 def all_(g: Builder, self: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor"""
-    result = g.all(g.cast(self, torch.bool), reduced_axes(self, dim), keepdim)
-    return g.cast(result, torch.uint8) if self.dtype == torch.uint8 else result
+    return _truth(g, g.all, self, dim, keepdim)
 
 
 @lowering("aten::any")
 def any_(g: Builder, self: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor"""
-    result = g.any(g.cast(self, torch.bool), reduced_axes(self, dim), keepdim)
-    return g.cast(result, torch.uint8) if self.dtype == torch.uint8 else result
+    return _truth(g, g.any, self, dim, keepdim)
 
 
 @lowering("aten::_is_all_true")
