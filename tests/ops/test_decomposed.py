@@ -61,10 +61,27 @@ PRIMS = torch.ops.prims
 OF_PRIMS = [
     case("shapes", lambda x: (PRIMS.collapse(x, 0, 1), PRIMS.split_dim(x, 2, 2), PRIMS.transpose(x, [2, 0, 1]), PRIMS.squeeze(x[None], [0])), f32(2, 3, 4), dynamic={0: "b"}, others=[(torch.rand(5, 3, 4),)]),
     case("reductions", lambda x: (PRIMS.sum(x, [0, 2]), PRIMS.var(x, [1], 1.0), PRIMS.view_of(x) * 2), f32(2, 3, 4), dynamic={1: "n"}, others=[(torch.rand(2, 5, 4),)]),
+    case("of_one_element", lambda x: (PRIMS.sqrt(PRIMS.abs(x)), PRIMS.rsqrt(x + 1), PRIMS.where(x > 0.5, x, x * 2), PRIMS.fill(x, 3.0), PRIMS.pow(x, x)), f32(2, 3), dynamic={0: "b"}, others=[(torch.rand(5, 3),)]),
+    case("integers", lambda x: (PRIMS.div(x, x.flip(0)), PRIMS.remainder(x, x.flip(0)), PRIMS.rev(x, [0])), torch.tensor([-7, 2, 3, 5, -2])),
+    case("layout", lambda x: (PRIMS.broadcast_in_dim(x, [4, 2, 3], [1, 2]), PRIMS.cat([x, x], 1), PRIMS.amax(x, [0]), PRIMS.amin(x, [0, 1])), f32(2, 3)),
     case("scalar", lambda x: PRIMS.collapse(x, 0, 0), f32()),
 ]  # fmt: skip
 
 
 @cases(OF_PRIMS, opsets=(9, LATEST))
 def test_prims(case, frontend, opset):
+    check(case, frontend, opset)
+
+
+IOTA = [
+    case(
+        "iota",
+        lambda x: x + PRIMS.iota(4, start=3, step=-2, dtype=torch.int32, device="cpu", requires_grad=False),
+        f32(4),
+    ),
+]
+
+
+@cases(IOTA, opsets=(9, LATEST), frontends=("exported",))  # the tracer doesn't take its device
+def test_iota(case, frontend, opset):
     check(case, frontend, opset)

@@ -4,13 +4,77 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
 from .. import dims as sizes
 from ..dims import Size
+from ..dtypes import from_scalar_type
 from ..lower.builder import Builder
-from ..lower.registry import lowering
+from ..lower.registry import find, lowering
 from ..lower.values import Tensor
-from .reduction import sum_dim, variance
+from .arrange import flip
+from .reduction import amax, amin, sum_dim, variance
 from .shape import squeeze_dims, unflatten
+
+# Of the same name and arguments as in aten, for tensors that already have one type.
+_OF_ATEN = """
+abs acos acosh asin asinh atan atanh bitwise_not cat ceil clone cos cosh digamma erf erfc exp exp2 expm1 fill floor
+isfinite lgamma log log10 log1p log2 neg reciprocal reshape round rsqrt sign signbit sin sinh sqrt tan tanh trunc
+add atan2 bitwise_and bitwise_or bitwise_xor eq fmax fmin fmod gcd ge gt hypot le lt maximum minimum mul ne nextafter
+pow remainder sub
+"""
+
+
+def _register_as_in_aten(name: str) -> None:
+    @lowering(f"prims::{name}")
+    def lower(g: Builder, *args: Any) -> Any:
+        function = find(f"aten::{name}")
+        assert function is not None
+        return function(g, *args)
+
+
+for _name in _OF_ATEN.split():
+    _register_as_in_aten(_name)
+
+
+@lowering("prims::where")
+def where(g: Builder, pred: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """where(Tensor pred, Tensor a, Tensor b) -> Tensor"""
+    return g.where(pred, a, b)
+
+
+@lowering("prims::div")
+def div(g: Builder, self: Tensor, other: Tensor) -> Tensor:
+    """div(Tensor self, Tensor other) -> Tensor
+
+    Of integers, towards zero.
+    """
+    return g.div(self, other)
+
+
+@lowering("prims::iota")
+def iota(g: Builder, length: Size, start: Size, step: Size, dtype: int, *_: Any) -> Tensor:
+    """iota(SymInt length, *, SymInt start, SymInt step, ScalarType dtype, Device device, bool requires_grad) -> Tensor"""
+    steps = g.mul(g.range(0, length), g.const(step, torch.int64))
+    return g.cast(g.add(steps, g.const(start, torch.int64)), from_scalar_type(dtype))
+
+
+@lowering("prims::rev")
+def rev(g: Builder, a: Tensor, dims: list[int]) -> Tensor:
+    """rev(Tensor a, int[] dims) -> Tensor"""
+    return flip(g, a, dims)
+
+
+@lowering("prims::broadcast_in_dim")
+def broadcast_in_dim(g: Builder, a: Tensor, shape: list[Size], broadcast_dimensions: list[int]) -> Tensor:
+    """broadcast_in_dim(Tensor(a) a, SymInt[] shape, int[] broadcast_dimensions) -> Tensor(a)
+
+    The axes of `a` become those named, the others are new ones.
+    """
+    placed: list[Size] = [1] * len(shape)
+    for size, axis in zip(a.shape, broadcast_dimensions, strict=True):
+        placed[axis] = size
+    return g.expand(g.reshape(a, placed), shape)
 
 
 @lowering("prims::collapse", "prims::collapse_view")
@@ -60,3 +124,15 @@ def var(
 ) -> Tensor:
     """var(Tensor inp, int[]? dims, float? correction=1, *, ScalarType? output_dtype=None) -> Tensor"""
     return variance(g, inp, dims, correction, False)[0]
+
+
+@lowering("prims::amax")
+def largest(g: Builder, inp: Tensor, dims: list[int] | None, output_dtype: int | None = None) -> Tensor:
+    """amax(Tensor inp, int[]? dims, *, ScalarType? output_dtype=None) -> Tensor"""
+    return amax(g, inp, dims)
+
+
+@lowering("prims::amin")
+def smallest(g: Builder, inp: Tensor, dims: list[int] | None, output_dtype: int | None = None) -> Tensor:
+    """amin(Tensor inp, int[]? dims, *, ScalarType? output_dtype=None) -> Tensor"""
+    return amin(g, inp, dims)
