@@ -411,3 +411,25 @@ def test_as_many_iterations_as_a_tensor_has_rows():
     for m, n in ((10, 2), (21, 3), (4, 1), (3, 3)):
         arguments = torch.randn(m, 2), torch.randn(n, 2)
         torch.testing.assert_close(result(*arguments), steps_of_a_quotient(*arguments))
+
+
+def stacked_where_asked(x):
+    """Asks for more sizes where the first is that of the example, and never finds what it asks for."""
+    if x.shape[0] == 2 and x.shape[1:] == x.shape[2:]:
+        return x
+    return torch.stack([x] * x.shape[0]) + 1
+
+
+def test_a_list_behind_what_is_asked_on_one_way_only():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OnnxExporterWarning)
+        result = onnxport.export(
+            stacked_where_asked,
+            (torch.randn(2, 1, 5, 6),),
+            input_names=["x"],
+            dynamic_axes={"x": {0: "b", 2: "h", 3: "w"}},
+            opset_version=17,
+        )
+    for b, h, w in ((2, 5, 6), (1, 5, 6), (3, 1, 9), (2, 4, 4)):
+        x = torch.randn(b, 1, h, w)
+        torch.testing.assert_close(result(x), stacked_where_asked(x))

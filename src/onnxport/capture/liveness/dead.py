@@ -7,16 +7,24 @@ from typing import Any
 from ...program import Block, Program, Value
 from ..watch.readings import is_pure, operands, values
 
+_COMPARISONS = {f"aten::{name}" for name in ("eq", "ne", "lt", "le", "gt", "ge")}
+
 
 def drop_dead(program: Program) -> None:
-    """Take nodes out of a program whose results nobody uses, in place; ints that are made of sizes again are the sizes."""
+    """Take nodes out of a program whose results nobody uses, in place; ints that are made of sizes again are the sizes. Sizes
+    of which nothing was asked but how they compare are asked on some ways only, where `if a and b` asks both."""
     _forward_sizes(program)
     used = {*values(program.block.returns), *(r.value for r in program.readings if r.value is not None)}
+    compared: set[Value] = set()
+    taken: set[Value] = set()  # Python may have made numbers of them
     live = []
     for node in reversed(program.block.nodes):
-        if not is_pure(node) or not used.isdisjoint(node.outputs):
+        only_asked = node.op == "prim::NumToTensor" and node.outputs[0] in compared and node.outputs[0] not in taken
+        if not used.isdisjoint(node.outputs) or not (is_pure(node) or only_asked):
             live.append(node)
             used.update(operands(node))
+        elif not only_asked:
+            (compared if node.op.partition(".")[0] in _COMPARISONS else taken).update(operands(node))
     if len(live) < len(program.block.nodes):
         program.block.nodes[:] = live[::-1]
 
