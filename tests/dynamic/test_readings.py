@@ -63,7 +63,37 @@ def pieces_by_their_ends(x, counts):
     return torch.cat(pieces)
 
 
+def as_large_as_it_was(x, size):
+    """A square, cut to an image's proportions and enlarged to its size, which comes as floats."""
+    part = torch.floor(16 / size.max() * size + 0.5).to(torch.int64)
+    x = x[..., : int(part[0]), : int(part[1])]
+    height, width = size.to(torch.int64)
+    return torch.nn.functional.interpolate(x, size=(height, width), mode="nearest")
+
+
+def doubled_so_often(x, count):
+    for _ in range(int(count)):
+        x = x * 2 + 1
+    return x
+
+
+def sums_of_steps(x, count):
+    steps = []
+    for _ in range(int(count.max())):
+        x = torch.tanh(x)
+        steps.append(x)
+    return torch.stack(steps, 1)[:, : int(count.max())]
+
+
 CASES = {
+    "as many steps": (doubled_so_often, (torch.randn(3), torch.tensor(5)), (torch.randn(2), torch.tensor(8)), {"x": {0: "n"}}),
+    "as many results": (
+        sums_of_steps, (torch.randn(3, 2), torch.tensor([5, 3])), (torch.randn(2, 2), torch.tensor([2, 7])), {"x": {0: "n"}},
+    ),
+    "floats that are whole": (
+        as_large_as_it_was, (torch.randn(2, 1, 16, 16), torch.tensor([15.0, 20.0])),
+        (torch.randn(1, 1, 16, 16), torch.tensor([9.0, 4.0])), {"x": {0: "b"}},
+    ),
     "the number of graphs": (
         pooled, (torch.randn(9, 4), BATCH), (torch.randn(7, 4), torch.tensor([0, 0, 1, 2, 3, 3, 4])), {"x": {0: "n"}, "batch": {0: "n"}},
     ),

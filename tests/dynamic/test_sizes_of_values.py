@@ -64,13 +64,13 @@ def below_the_last(x):
 
 
 FOLLOWED = (rows, indices)  # where axes are dynamic
-NUMBERS = (counted, length, below_the_last)  # as well
+NUMBERS = (counted, length, below_the_last, repeated)  # as well
 
 
 @pytest.mark.parametrize(
     "function,axes",
     [
-        *((f, axes) for f in (asked, empty, repeated, pieces, positions) for axes in ({}, {0: "n"})),
+        *((f, axes) for f in (asked, empty, pieces, positions) for axes in ({}, {0: "n"})),
         *((f, {}) for f in (*FOLLOWED, *NUMBERS)),
     ],
     ids=lambda given: given.__name__ if callable(given) else "dynamic" if given else "fixed",

@@ -19,6 +19,7 @@ from .containers import Contents
 from .futures import inline_calls, inline_forks
 from .graph import GraphReader, tensor_constants
 from .inputs import Arguments, flatten, flatten_outputs
+from .own_gradients import called
 from .parts import Parts
 from .scopes import Calls, noting
 from .torchscript import Attributes
@@ -139,9 +140,13 @@ def _as_eager(call: _Call) -> _Run:
 def _eager(call: _Call) -> list[torch.Tensor]:
     """What the model gives if it isn't recorded."""
     arguments, leaves = call.flattened()
-    with torch.no_grad(), compiling_nothing(call.modules), unchanged(call.modules):
-        positional, named = arguments.rebuild(copies(leaves))
-        return flatten_outputs(call.model(*positional, **named)).leaves
+
+    def run() -> list[torch.Tensor]:
+        with compiling_nothing(call.modules), unchanged(call.modules):
+            positional, named = arguments.rebuild(copies(leaves))
+            return flatten_outputs(call.model(*positional, **named)).leaves
+
+    return called(run)
 
 
 def _recorded(call: _Call, hashes: Hashes, asked: Asked) -> _Run:
@@ -436,7 +441,8 @@ def _quiet() -> Iterator[None]:
 
 @contextlib.contextmanager
 def unchanged(modules: Modules) -> Iterator[None]:
-    """Undo what a run changes: attributes and buffers of every module, what is in their dicts and lists, and the random state."""
+    """Undo what a run changes: attributes, buffers and gradients of every module, what is in their dicts and lists, and the random
+    state."""
     state: list[tuple[Any, dict[str, Any], dict[str, Any], dict[str, Any]]] = []
     buffers: list[torch.Tensor | None] = []
     for _, module in modules:
@@ -448,20 +454,25 @@ def unchanged(modules: Modules) -> Iterator[None]:
     containers = Contents([m for m, *_ in state])
     with torch._C.DisableTorchFunction():  # a mode that is on looks at the model's calls
         contents = [(b, b.detach().clone(), version_of(b)) for b in buffers if b is not None]
+        parameters = [p for module, *_ in state for p in module._parameters.values() if p is not None]
+        gradients = [p.grad for p in parameters]
     random = torch.get_rng_state()
     try:
         yield
     finally:
         torch.set_rng_state(random)
         containers.restore()
-        for module, attributes, parameters, own in state:
+        for module, attributes, weights, own in state:
             module.__dict__.clear()
             module.__dict__.update(attributes)
             module._parameters.clear()
-            module._parameters.update(parameters)
+            module._parameters.update(weights)
             module._buffers.clear()
             module._buffers.update(own)
         with torch._C.DisableTorchFunction(), torch.no_grad():
+            for parameter, gradient in zip(parameters, gradients):
+                if parameter.grad is not gradient:
+                    parameter.grad = gradient
             for buffer, content, version in contents:
                 # Running statistics are written without counting the version up.
                 if version_of(buffer) != version or not (is_sparse(buffer) or torch.equal(buffer, content)):

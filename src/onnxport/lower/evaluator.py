@@ -8,7 +8,7 @@ lowering is only ever asked for the result that the op would have without writin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import torch
@@ -19,6 +19,7 @@ from ..errors import LoweringError, OpsetError, Unsupported, UnsupportedOperator
 from ..program import Block, Node, Operand, Program, Schema, Value
 from . import quantized, registry, views
 from .builder import Builder
+from .constants import of_constants
 from .facts import NOTHING, Facts
 from .storage import Appending, Cell, Journal, OnlyAppends, Ref
 from .values import MISSING, Maybe, Sequence, Tensor, Unclear, Undecided, describe
@@ -459,7 +460,7 @@ def _lacks(argument: Any) -> bool:
     return argument is MISSING or (argument.__class__ in (list, tuple) and any(map(_lacks, argument)))
 
 
-def builtin(node: Node, arguments: Iterable[Any]) -> registry.Lowering | None:
+def builtin(node: Node, arguments: Collection[Any]) -> registry.Lowering | None:
     """The lowering in the registry for a node with these arguments."""
     find = registry.find
     if any(isinstance(a, Sequence) for a in arguments):
@@ -472,8 +473,8 @@ def builtin(node: Node, arguments: Iterable[Any]) -> registry.Lowering | None:
     if found is None and node.schema is not None and node.schema.mutates:
         found = find(_functional(node.schema))
     if found is None and find is registry.find_complex and registry.find(node.op) is not None:
-        return _refuse_complex
-    return found
+        found = _refuse_complex
+    return of_constants(node, arguments, None if found is _refuse_complex else found) or found
 
 
 def _refuse_complex(g: Builder, *_: Any) -> None:

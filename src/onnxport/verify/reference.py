@@ -9,6 +9,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from ..capture.inputs import flatten, flatten_outputs, normalize
+from ..capture.own_gradients import called
 from ..capture.signature import Default, bind
 from ..capture.trace import unchanged
 from ..capture.weights import named_modules
@@ -59,14 +60,18 @@ class Reference:
 
     def __call__(self, inputs: Sequence[Any], seed: int | None = None) -> list[torch.Tensor]:
         """Call the model on copies of these inputs; its tensors in order. A seed is for models that draw numbers."""
-        mode = select_model_mode_for_export(self._model, self._training)
-        with exporting(), torch.no_grad(), unchanged(named_modules(self._model)), mode:
-            args, kwargs = self._rebuild(_copies(inputs))
-            if seed is not None:
-                torch.manual_seed(seed)
-            found = flatten_outputs(self._model(*args, **kwargs)).leaves
-            tensors = [torch.as_tensor(x).detach().clone() for x in found]
-            return [part for x in tensors for part in quantized_parts(x, torch.float32, None)]
+
+        def call() -> list[torch.Tensor]:
+            mode = select_model_mode_for_export(self._model, self._training)
+            with exporting(), unchanged(named_modules(self._model)), mode:
+                args, kwargs = self._rebuild(_copies(inputs))
+                if seed is not None:
+                    torch.manual_seed(seed)
+                found = flatten_outputs(self._model(*args, **kwargs)).leaves
+                tensors = [torch.as_tensor(x).detach().clone() for x in found]
+                return [part for x in tensors for part in quantized_parts(x, torch.float32, None)]
+
+        return called(call)
 
 
 def _example_of(exported: torch.export.ExportedProgram) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -16,6 +16,7 @@ from ...program import Labels, Program
 from ..compiled import compiling_nothing
 from ..graph import runnable
 from ..inputs import flatten, flatten_outputs
+from ..own_gradients import called
 from ..trace import Recording, copies, record, unchanged
 from ..tracing.caught import Failing
 from ..tracing.live_numbers import functions_at, numbers_live
@@ -143,9 +144,14 @@ class Reruns:
 
     def _called(self, sizes: Sizes, values: Other | None, noticed: Failing) -> list[torch.Tensor]:
         arguments = self._arguments
-        with torch.no_grad(), compiling_nothing(self._modules), self._unchanged(), noticed:
-            positional, named = arguments.rebuild(tuple(copies(self._at(arguments.leaves, sizes, values))))
-            return flatten_outputs(self.model(*positional, **named)).leaves
+
+        def call() -> list[torch.Tensor]:
+            noticed.failed = False
+            with compiling_nothing(self._modules), self._unchanged(), noticed:
+                positional, named = arguments.rebuild(tuple(copies(self._at(arguments.leaves, sizes, values))))
+                return flatten_outputs(self.model(*positional, **named)).leaves
+
+        return called(call)
 
     def replay(self, graph: Any, sizes: Sizes) -> list[torch.Tensor] | Exception:
         """What the graph of a recording gives on the tensors of such a run."""

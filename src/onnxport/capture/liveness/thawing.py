@@ -21,7 +21,7 @@ from .replacing import Made, divide, put_computed
 from .report import Frozen, listed
 from .trial_sizes import Sizes
 from .trials import Trial, Trials
-from .values import ORDERS, computed, counts_rows, is_reading, last_before, made_of_sizes, numbers
+from .values import ORDERS, computed, counts_rows, is_reading, last_before, made_of_sizes, numbers, outside_of_loops
 
 # Traces at further sizes that are made to tell expressions apart.
 _TRIALS = 8
@@ -78,8 +78,11 @@ class Thawing:
         )
         self.small = ""
         self._saw_other_values = any(trial.values is not None for trial in made)
+        self._outside: frozenset[str] = frozenset()
         self._spell([trial for trial in made if not trial.same])
         longer = self._roll([trial for trial in made if not trial.same])
+        if self.trials.rolls:
+            self._outside = outside_of_loops(program, [trial.read() for trial in (*made, *longer)])
         for trial in [*made, *longer]:
             self._look(trial)
 
@@ -279,8 +282,8 @@ class Thawing:
         if mine is None:
             return []
         known = set.intersection(set(self.sizes) | set(self._read), *(set(sizes) for sizes, _ in observed))
-        if self.trials.rolls:  # loops have copies of their own
-            known &= set(self.sizes)
+        if self.trials.rolls:
+            known &= {*self.sizes, *self._outside}
         every = [({**self.sizes, **self._read}, mine), *observed]
         fitting = candidates([({label: at[label] for label in sorted(known)}, value) for at, value in every])
         if not fitting:

@@ -41,11 +41,24 @@ def _shifted(steps: int) -> Callable[[torch.Tensor], torch.Tensor]:
     return shifted
 
 
+def _halved_at(place: int) -> Callable[[torch.Tensor], torch.Tensor]:
+    """One value alone is half of what it was: what sizes of images are to each other."""
+
+    def halved(tensor: torch.Tensor) -> torch.Tensor:
+        flat = tensor.reshape(-1).clone()
+        flat[place] = flat[place] // 2
+        return flat.reshape(tensor.shape)
+
+    return halved
+
+
 Change = Callable[[torch.Tensor], torch.Tensor]
 # In another order all stay in range, and together.
 _ORDERS: tuple[Change, ...] = (_halves, _backwards, _shifted(1), _shifted(-1), _turned(1), _turned(-1))
 # These may lead out of what indices can be, where the model doesn't run.
-_INTS: tuple[Change, ...] = (lambda t: t * 2, lambda t: t + 1, lambda t: (t - 1).clamp(min=0), lambda t: t // 2)
+_INTS: tuple[Change, ...] = (
+    lambda t: t * 2, lambda t: t + 1, lambda t: (t - 1).clamp(min=0), lambda t: t // 2, _halved_at(0), _halved_at(-1)
+)  # fmt: skip
 _ARGUMENTS = 6
 
 
@@ -71,11 +84,18 @@ def others(program: Program) -> Iterator[Other]:
     read = _read_of(program)
     of_ints = [
         i for i, given in enumerate(program.inputs)
-        if isinstance(given.example, torch.Tensor) and given.example.dtype in INTEGERS and given.value in read
+        if isinstance(given.example, torch.Tensor) and given.value in read and _are_whole(given.example)
     ]  # fmt: skip
     for argument in of_ints[:_ARGUMENTS]:
         for change in _INTS:
             yield Other(change, argument)
+
+
+def _are_whole(tensor: torch.Tensor) -> bool:
+    """Whether these are ints, or floats that count something, as sizes of images do."""
+    if tensor.dtype in INTEGERS:
+        return True
+    return tensor.is_floating_point() and 0 < tensor.numel() <= _ELEMENTS and bool((tensor == tensor.floor()).all())
 
 
 def _read_of(program: Program) -> set[Any]:
@@ -106,6 +126,19 @@ def numbers(program: Program) -> dict[str, int]:
         if first < second:
             found[f"{first} by {second}"] = single[first] * single[second]
     return found
+
+
+def outside_of_loops(program: Program, others: Sequence[Program]) -> frozenset[str]:
+    """The names of what was read before or behind all loops, as often in all runs: loops have copies of their own."""
+    if any(len(other.readings) != len(program.readings) for other in others):
+        return frozenset()
+    there = {*program.block.parameters, *(x for node in program.block.nodes for x in node.outputs)}
+    inside = {index for index, reading in enumerate(program.readings) if reading.value not in there}
+    return frozenset(label for label in numbers(program) if not any(i in inside for i in _indices(label)))
+
+
+def _indices(label: str) -> list[int]:
+    return [_split(part.removesuffix(" + 1"))[0] for part in label.split(" by ")]
 
 
 def made_of_sizes(program: Program) -> dict[str, int]:
@@ -167,8 +200,7 @@ def last_before(
     """Of expressions that no trace told apart, the one of what was read last before a node, as its line most likely did."""
 
     def position(expression: Expression) -> list[int]:
-        reads = [_split(part.removesuffix(" + 1"))[0] for part in expression.label.split(" by ")]
-        values = [program.readings[index].value for index in reads]
+        values = [program.readings[index].value for index in _indices(expression.label)]
         return sorted((numbers_of.get(value, number) for value in values if value is not None), reverse=True)
 
     before = [e for e in found if position(e)[0] < number]

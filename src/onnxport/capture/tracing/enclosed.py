@@ -20,7 +20,9 @@ import torch
 
 from ...errors import LoweringError
 from ...program.ir import Conversion
+from ..own_gradients import needs_gradients
 from ..shared import shared
+from .gradient_parts import decompositions
 
 Run = Callable[..., tuple[torch.Tensor, ...]]
 
@@ -43,7 +45,7 @@ def is_enclosed(error: RuntimeError) -> bool:
 
 def is_transformed(error: RuntimeError) -> bool:
     """Whether tracing failed at tensors of the second kind."""
-    return any(text in str(error) for text in _TRANSFORMED)
+    return needs_gradients(error) or any(text in str(error) for text in _TRANSFORMED)
 
 
 def is_foreign(error: RuntimeError) -> bool:
@@ -101,7 +103,9 @@ def flattened(run: Run, inputs: list[torch.Tensor], cause: RuntimeError) -> Run:
     from torch.fx.experimental.proxy_tensor import make_fx
 
     try:
-        graph: Any = make_fx(run)(*inputs)
+        # oneDNN has recurrent layers of its own, which are one operator.
+        with torch.set_grad_enabled(needs_gradients(cause)), torch.backends.mkldnn.flags(enabled=False):
+            graph: Any = make_fx(run, dict(decompositions()))(*inputs)
     except Exception as error:
         raise LoweringError(
             f"the model transforms functions (torch.func, torch.vmap) or takes gradients in its forward, and that can't be "

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+import numpy
 import torch
 
 from .traced_sizes import MADE_OF, WHOLE, as_size, is_bool, is_of_sizes, is_size
@@ -62,6 +63,10 @@ _COMPARISONS = ("__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__", "lt"
 
 def _comparing(function: Function) -> Function:
     def compare(*args: Any, **kwargs: Any) -> Any:
+        if any(isinstance(x, numpy.ndarray) for x in args) and any(
+            isinstance(x, torch.Tensor) and is_size(x) for x in args
+        ):
+            return NotImplemented  # so that numpy compares
         if any(hasattr(x, MADE_OF) for x in args) and torch._C._get_tracing_state() and all(map(is_of_sizes, args)):
             return function(*(_operand(exact(x) if isinstance(x, torch.Tensor) else x) for x in args), **kwargs)
         return function(*args, **kwargs)

@@ -161,7 +161,8 @@ class Pitfalls:
                 )
         read = {reading.place for _, reading in self.readings.made if not (reading.counts or reading.of_sizes)}
         for place, what in {**self.seen, **self._unread}.items():
-            if place in self._unread or place not in read:
+            lines = self.readings.lines(place)
+            if place in self._unread or not lines or not lines <= read:
                 warn(constant(place, what))
 
 

@@ -32,11 +32,17 @@ class Readings:
 
     def __init__(self) -> None:
         self.made: list[tuple[torch.Tensor, Reading]] = []
-        self._keys: set[Any] = set()
+        self._keys: dict[Any, str] = {}  # and the line of the first
+        self._lines: dict[str, set[str]] = {}
 
     def clear(self) -> None:
         self.made.clear()
         self._keys.clear()
+        self._lines.clear()
+
+    def lines(self, place: str) -> set[str]:
+        """The lines at which what a line takes was taken first."""
+        return self._lines.get(place, set())
 
     def take(
         self,
@@ -54,8 +60,9 @@ class Readings:
         if function not in TAKES_INTS or tensor.dtype not in INTEGERS or not 0 < tensor.numel() <= _ELEMENTS:
             return False
         key = _origin(tensor)
+        self._lines.setdefault(place, set()).add(self._keys.get(key, place))
         if key not in self._keys:  # `index.max()` is read by each layer
-            self._keys.add(key)
+            self._keys[key] = place
             content = result if isinstance(result, int) else [int(x) for x in _flat(result)]
             self.made.append((tensor.clone(), Reading(None, content, place, what, of_sizes)))
         return True
@@ -64,7 +71,7 @@ class Readings:
         """Keep a number made of sizes, a tensor while they are traced, of which it isn't known yet whether it hangs on values."""
         key = _origin(size)
         if place and size.dtype == torch.int64 and key not in self._keys:
-            self._keys.add(key)
+            self._keys[key] = place
             self.made.append((size.clone(), Reading(None, int(size), place, what, counts=True)))
 
     def tensors(self) -> list[torch.Tensor]:
