@@ -1,5 +1,6 @@
 """Floats and bools of sizes as arguments that operators want to be plain ones."""
 
+import functools
 import inspect
 import math
 import warnings
@@ -53,7 +54,27 @@ LIVE = [
 ]  # fmt: skip
 
 
-@programs(LIVE)
+PADDED = [
+    program(
+        name,
+        lambda x, pool=pool: pool(x, padding=[size % 2 for size in x.shape[2:]]),
+        f("b", 3, "h", "w"), b=2, h=8, w=9, others=[at(b=1, h=9, w=10), at(b=1, h=7, w=7), at(b=3, h=12, w=11)],
+    )
+    for name, pool in {
+        "average": functools.partial(F.avg_pool2d, kernel_size=2),
+        "average_without": functools.partial(F.avg_pool2d, kernel_size=2, count_include_pad=False),
+        "average_by": functools.partial(F.avg_pool2d, kernel_size=3, stride=2, divisor_override=7),
+        "average_ceil": functools.partial(F.avg_pool2d, kernel_size=2, ceil_mode=True),
+        "average_double": lambda x, padding: F.avg_pool2d(x.double(), 2, padding=padding),
+        "maximum": functools.partial(F.max_pool2d, kernel_size=2),
+        "maximum_ceil": functools.partial(F.max_pool2d, kernel_size=3, stride=2, ceil_mode=True),
+        "maximum_places": functools.partial(F.max_pool2d, kernel_size=2, return_indices=True),
+        "unfolded": functools.partial(F.unfold, kernel_size=2),
+    }.items()
+]  # fmt: skip
+
+
+@programs([*LIVE, *PADDED])
 def test_live(p, opset):
     check(p, opset)
 

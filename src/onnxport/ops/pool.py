@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ..dims import Size, exact_div, known_eq, minimum, product
+from ..dims import Dim, Size, exact_div, known_eq, minimum, product
 from ..errors import LoweringError
 from ..lower.builder import Builder
 from ..lower.registry import lowering
@@ -71,6 +71,8 @@ def _max_pool(
     pads, dilations = per_axis(padding, count), per_axis(dilation, count)
 
     def pool(x: Tensor) -> Any:
+        if any(isinstance(p, Dim) for p in pads):
+            return _max_of_windows(g, x, kernel, strides, pads, dilations, ceil_mode, both)
         if not both and not any(pads):
             x = _reduce_whole_axes(g, x, "ReduceMax", kernel, strides, dilations)
         sides = list(zip(x.shape[2:], kernel, strides, pads, dilations))
@@ -173,7 +175,12 @@ def _avg_pool(
     sides = list(zip(x.shape[2:], kernel, strides, pads))
     places = [pooled_size(*side, ceil_mode=ceil_mode) for side in sides]
     whole = places == [pooled_size(*side) for side in sides]
-    if whole and has_kernels(x) and (divisor is None or include_pad or not any(pads)):
+    if any(isinstance(p, Dim) for p in pads) and include_pad and whole:  # an attribute can't be computed
+        x, pads = g.pad(x, [0, 0, *pads, 0, 0, *pads]), [0] * len(pads)
+        sides = list(zip(x.shape[2:], kernel, strides, pads))
+    is_padded = any(known_eq(p, 0) is not True for p in pads)
+    fixed = all(isinstance(p, int) for p in pads)
+    if whole and fixed and has_kernels(x) and (divisor is None or include_pad or not is_padded):
         result = g.average_pool(x, kernel, strides, pads * 2, include_pad=include_pad)
         return result if divisor is None else g.mul(result, math.prod(kernel) / divisor)
     sums = _sums_of_windows(g, x, places, sides)
@@ -246,7 +253,7 @@ def _register_avg_pool(count: int) -> None:
         pads = per_axis(padding, count)
 
         def pool(x: Tensor) -> Tensor:
-            if divisor_override is None and not any(pads):
+            if divisor_override is None and all(known_eq(p, 0) is True for p in pads):
                 x = _reduce_whole_axes(g, x, "ReduceMean", kernel, strides)
             return _avg_pool(g, x, kernel, strides, pads, ceil_mode, count_include_pad, divisor_override)
 

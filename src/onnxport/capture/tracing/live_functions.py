@@ -14,7 +14,7 @@ import numpy
 import torch
 
 from .exact_floats import exact, keeping
-from .number_functions import LOGARITHMS
+from .number_functions import LOGARITHMS, stand_for
 from .traced_sizes import as_size, follows_from_sizes, is_bool, is_number, is_size, is_whole
 
 Function = Callable[..., Any]
@@ -153,3 +153,4 @@ NUMPY: Mapping[Any, Function] = {
     numpy.prod: _prod(numpy.prod),
 }
 ALL: Mapping[Any, Function] = {**MATH, **NUMPY, **LOGARITHMS, int: _Live(int, _int), float: _Live(float, _float)}
+stand_for(ALL)

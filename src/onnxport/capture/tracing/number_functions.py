@@ -13,6 +13,7 @@ from unittest import mock
 
 import numpy
 import torch
+from torch.jit import _builtins
 
 from ..graph import INNER, LAYERS
 from ..shared import shared
@@ -102,6 +103,7 @@ def number_functions() -> Iterator[None]:
         with (
             mock.patch.multiple(math, **of_math),
             mock.patch.object(torch, "_check_with", _checked(torch._check_with)),
+            mock.patch.object(_builtins, "_find_builtin", _in_scripts(_builtins._find_builtin)),
             mock.patch.object(torch, "is_tensor", lambda obj: plain(obj, torch.Tensor) and not _seems_int(obj)),
             changed_builtins.changed(functions),
         ):
@@ -109,6 +111,12 @@ def number_functions() -> Iterator[None]:
     finally:
         for name in added:
             delattr(torch.Tensor, name)
+
+
+def _in_scripts(find: Function) -> Function:
+    """What gives the operator that stands for a function in scripts, which a model may compile while it is traced
+    (`torch.jit.script_if_tracing`)."""
+    return lambda function: find(_PLAIN.get(id(function), function))
 
 
 def _logarithm(plain: Callable[..., float]) -> Callable[..., Any]:
@@ -137,6 +145,15 @@ def _exponential(plain: Callable[[Any], float]) -> Callable[[Any], Any]:
 _LOG, _EXP = keeping(torch.log, torch.log), keeping(torch.exp, torch.exp)
 # Functions of `math`, and the same live of sizes.
 LOGARITHMS: Mapping[Function, Function] = {math.log: _logarithm(math.log), math.exp: _exponential(math.exp)}
+_PLAIN: dict[int, Function] = {}  # by what stands for them
+
+
+def stand_for(functions: Mapping[Function, Function]) -> None:
+    """Have scripts call functions where they name what stands for these while a model is traced."""
+    _PLAIN.update({id(live): plain for plain, live in functions.items()})
+
+
+stand_for(LOGARITHMS)
 
 
 def _instance(plain: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
