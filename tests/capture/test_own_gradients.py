@@ -7,6 +7,7 @@ from torch.func import functional_call, grad, vmap
 
 import onnxport
 from onnxport import verification
+from onnxport.errors import LoweringError
 
 LAYERS = {
     "layer norm": (nn.LayerNorm(8), (3, 5, 8)),
@@ -68,6 +69,17 @@ def test_of_an_argument(name, opset):
     for count in (shape[0], 5):
         x = torch.randn(count, *shape[1:])
         torch.testing.assert_close(result(x), model(x).detach(), rtol=1e-4, atol=1e-4)
+
+
+def test_an_exported_program_without_its_arguments_is_refused():
+    layer, shape = LAYERS["layer norm"]
+    exported = torch.export.export(OfInput(layer).eval(), (torch.randn(shape),))
+    if not any(torch._C._functorch.is_functorch_wrapped_tensor(x) for x in exported.constants.values()):
+        pytest.skip("this torch.export follows gradients")
+    with pytest.raises(
+        LoweringError, match="torch.export has made a constant of a tensor that torch.func computes with"
+    ):
+        onnxport.export(exported)
 
 
 @pytest.mark.parametrize("name", ["layer norm", "convolution", "strides and groups", "dilated", "transposed"])

@@ -19,7 +19,7 @@ from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 
 from ..dims import Dim, free_symbols, parse
 from ..dtypes import to_scalar_type
-from ..errors import OnnxExporterError
+from ..errors import LoweringError, OnnxExporterError
 from ..program import Block, Location, Node, Operand, Program, TensorType, Value
 from ..program.ir import Input, Weight
 from ..program.labels import Labels, inverse
@@ -91,9 +91,20 @@ _APPEND = parse_schema("aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)")
 
 def read(exported: torch.export.ExportedProgram) -> Program:
     """The program, its user inputs as inputs, its parameters and buffers under their names."""
+    _refuse_wrapped(exported)
     program = _Reader(_in_parts(exported, frozenset())).program()
     program.assumed = assumed(exported)
     return program
+
+
+def _refuse_wrapped(exported: torch.export.ExportedProgram) -> None:
+    """`torch.export` makes constants of what `torch.func.grad` computes with, arguments among it."""
+    for name, constant in exported.constants.items():
+        if isinstance(constant, torch.Tensor) and torch._C._functorch.is_functorch_wrapped_tensor(constant):
+            raise LoweringError(
+                f"{name}: torch.export has made a constant of a tensor that torch.func computes with; export the module "
+                "itself, whose gradients are followed"
+            )
 
 
 def _in_parts(exported: torch.export.ExportedProgram, done: frozenset[Any]) -> torch.export.ExportedProgram:
