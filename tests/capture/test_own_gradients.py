@@ -73,7 +73,10 @@ def test_of_an_argument(name, opset):
 
 def test_an_exported_program_without_its_arguments_is_refused():
     layer, shape = LAYERS["layer norm"]
-    exported = torch.export.export(OfInput(layer).eval(), (torch.randn(shape),))
+    try:
+        exported = torch.export.export(OfInput(layer).eval(), (torch.randn(shape),))
+    except AssertionError:
+        pytest.skip("this torch.export fails at it by itself, as those before torch 2.11 do")
     if not any(torch._C._functorch.is_functorch_wrapped_tensor(x) for x in exported.constants.values()):
         pytest.skip("this torch.export follows gradients")
     with pytest.raises(

@@ -419,14 +419,6 @@ class Blocks(nn.Module):
         return x + (self.table if self.size == (h, w) else self.made((h, w)))
 
 
-def test_ways_on_which_only_whole_blocks_run():
-    model = Blocks()
-    result, said = exported(model, torch.randn(2, 3, 48, 48), {0: "b", 2: "h", 3: "w"})
-    assert not said
-    for h, w in ((48, 48), (48, 56), (56, 48), (48, 8), (8, 48), (96, 16), (16, 16)):
-        holds(result, model, torch.randn(1, 3, h, w))
-
-
 class MaskedBlocks(nn.Module):
     """Has masks for the blocks of one size of images, that change nothing: where there are twice as many blocks, it makes no
     difference that they are those of that size."""
@@ -443,8 +435,9 @@ class MaskedBlocks(nn.Module):
         return blocks.view(b, c, h // 8, w // 8, 8, 8).transpose(3, 4).reshape(b, c, h, w)
 
 
-def test_ways_whose_first_sizes_do_not_run():
-    model = MaskedBlocks()
+@pytest.mark.parametrize("kind", [Blocks, MaskedBlocks])
+def test_ways_on_which_only_whole_blocks_run(kind):
+    model = kind()
     result, said = exported(model, torch.randn(2, 3, 48, 48), {0: "b", 2: "h", 3: "w"})
     assert not said
     for h, w in ((48, 48), (48, 56), (56, 48), (48, 8), (8, 48), (96, 16), (16, 16)):

@@ -98,3 +98,16 @@ def test_loops_of_one_iteration_in_the_example(example):
     for n in (1, 2, 4, 5, 7, 8, 9, 13, 23, 40):
         x = torch.randn(n, 3)
         torch.testing.assert_close(result(x), in_fours(x))
+
+
+def test_a_number_that_is_squeezed_on_one_way():
+    def function(x):
+        y = x.sum().squeeze(-1) if x.shape[0] % 2 else x.mean()
+        return x * y
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OnnxExporterWarning)
+        result = onnxport.export(function, (torch.randn(3, 2),), dynamic_axes={"x": {0: "n"}})
+    for n in (1, 2, 3, 6, 7):
+        x = torch.randn(n, 2)
+        torch.testing.assert_close(result(x), function(x))

@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 import onnxport
+from onnxport.errors import LoweringError
 
 
 class Kernel(nn.Module):
@@ -49,3 +50,40 @@ def test_factorizations_of_buffers(model, opset):
         x = torch.randn(count, 4)
         expected = module(x)
         torch.testing.assert_close(result(x), expected, rtol=1e-4, atol=1e-5)
+
+
+class OfWeight(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.eye(3) + 0.1)
+
+    def forward(self, x):
+        return x @ torch.linalg.inv(self.weight)
+
+
+def test_weights_that_are_to_stay_are_not_folded():
+    model, x = OfWeight(), torch.randn(2, 3)
+    for folds in (True, False):
+        result = onnxport.export(model, (x,), opset_version=18, do_constant_folding=folds)
+        assert ("weight" in result.model.graph.initializers) is not folds
+        torch.testing.assert_close(result(x), model(x).detach(), rtol=1e-4, atol=1e-5)
+
+
+class Vectors(OfWeight):
+    def forward(self, x):
+        return x @ torch.linalg.eigh(self.weight).eigenvectors.abs()
+
+
+def test_weights_that_are_to_stay_and_have_no_form_are_refused():
+    onnxport.export(Vectors(), (torch.randn(2, 3),))
+    with pytest.raises(LoweringError):
+        onnxport.export(Vectors(), (torch.randn(2, 3),), do_constant_folding=False)
+
+
+def test_a_power_by_a_size_is_refused_with_its_reason():
+    class Model(Kernel):
+        def forward(self, x):
+            return x + torch.linalg.matrix_power(self.matrix, x.shape[0]).diagonal().float()
+
+    with pytest.raises(LoweringError, match="the power of a matrix must be known at export"):
+        onnxport.export(Model().eval(), (torch.randn(3, 4),), input_names=["x"], dynamic_axes={"x": {0: "b"}})

@@ -48,7 +48,7 @@ def at_largest(trials: Trials, *, unchanged: bool) -> tuple[list[Frozen], dict[s
     counted = trials.program.conditions.counted
     for label in trials.free_labels(counted)[:_TIMES] if counted.numbers else ():
         sizes = trials.allowed({**trials.sizes, label: max(LARGEST, trials.sizes[label])})
-        if trials.reruns.effort(sizes) > max(_SMALL, _NEAR * trials.reruns.effort(trials.sizes)):
+        if trials.reruns.effort(sizes) > _SMALL:
             continue
         place = next((place for place in counted.places if place), "")
         if place and not (trials.agree([sizes], each=True) if unchanged else trials.gives_results(sizes)):

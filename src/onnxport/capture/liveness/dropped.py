@@ -35,7 +35,7 @@ def squeezed(recording: Block) -> dict[Value, Squeezed]:
 def _dropped(node: Node, lists: Mapping[Any, list[Any]]) -> Iterator[Squeezed]:
     x = node.inputs[0]
     known = x.tensor_type if isinstance(x, Value) else None
-    if known is None or known.sizes is None:
+    if known is None or not known.sizes:
         return
     rank = len(known.sizes)
     axes: object = node.inputs[1] if len(node.inputs) > 1 else list(range(rank))

@@ -83,7 +83,7 @@ def composed(base: Block, runs: Sequence[Aligned], squeezed: Mapping[Value, Sque
     """The program of a base and other recordings; None where they don't go together.
 
     Args:
-        squeezed: what is squeezed in them (see `squeezed`).
+        squeezed: the squeezes in them that dropped axes (see `dropped`).
     """
     composer = _Composer(base, runs, squeezed)
     for start, end in _regions(base, runs):

@@ -146,7 +146,6 @@ class Reruns:
         arguments = self._arguments
 
         def call() -> list[torch.Tensor]:
-            noticed.failed = False
             with compiling_nothing(self._modules), self._unchanged(), noticed:
                 positional, named = arguments.rebuild(tuple(copies(self._at(arguments.leaves, sizes, values))))
                 return flatten_outputs(self.model(*positional, **named)).leaves

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy
 import torch
 
-from .traced_sizes import MADE_OF, WHOLE, as_size, is_bool, is_of_sizes, is_size
+from .traced_sizes import MADE_OF, WHOLE, as_size, is_bool, is_of_sizes, is_size, is_traced_number
 
 Function: TypeAlias = Callable[..., Any]
 
@@ -21,6 +21,12 @@ Function: TypeAlias = Callable[..., Any]
 def _divided(divisor: torch.Tensor, number: Any) -> torch.Tensor:
     """`number / divisor`; torch multiplies with the reciprocal."""
     return torch.as_tensor(number, dtype=torch.float64) / divisor
+
+
+def _dividing(divisor: torch.Tensor, number: Any) -> Any:
+    """`number / divisor`; torch leaves an array to numpy, past the trace."""
+    number = torch.from_numpy(number.copy()) if isinstance(number, numpy.ndarray) else number
+    return torch.Tensor.__rdiv__(divisor, number)  # type: ignore[attr-defined]
 
 
 # Arithmetic of tensors as operators of Python call it, and the same on floats of 64 bits.
@@ -33,14 +39,15 @@ _OF_FLOATS: dict[Function, Function] = {
             torch.Tensor.__rmod__, torch.Tensor.__floordiv__, torch.Tensor.__rfloordiv__,
         )
     },
-    torch.Tensor.__rdiv__: _divided,
+    _dividing: _divided,
 }  # fmt: skip
+_INSTEAD_OF: dict[Function, Function] = {_dividing: torch.Tensor.__rdiv__}  # type: ignore[attr-defined]
 _EXACT = "_onnxport_exact"
 _POWERS = (torch.Tensor.pow, torch.Tensor.__pow__)
 # Which argument divides.
 _DIVISORS: dict[Function, int] = {
     torch.Tensor.div: 1, torch.Tensor.remainder: 1, torch.Tensor.__floordiv__: 1,
-    torch.Tensor.__rdiv__: 0, torch.Tensor.__rfloordiv__: 0, torch.Tensor.__rmod__: 0,
+    _dividing: 0, torch.Tensor.__rfloordiv__: 0, torch.Tensor.__rmod__: 0,
 }  # fmt: skip
 
 
@@ -48,7 +55,7 @@ def arithmetic_watched() -> dict[Function, Function]:
     """The functions that compute such floats, and what calls them and keeps what they are computed from; and those that
     compare them."""
     return {
-        **{function: keeping(function, exactly) for function, exactly in _OF_FLOATS.items()},
+        **{_INSTEAD_OF.get(function, function): keeping(function, exactly) for function, exactly in _OF_FLOATS.items()},
         **{function: _comparing(function) for function in comparisons()},
     }
 
@@ -63,9 +70,7 @@ _COMPARISONS = ("__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__", "lt"
 
 def _comparing(function: Function) -> Function:
     def compare(*args: Any, **kwargs: Any) -> Any:
-        if any(isinstance(x, numpy.ndarray) for x in args) and any(
-            isinstance(x, torch.Tensor) and is_size(x) for x in args
-        ):
+        if any(isinstance(x, numpy.ndarray) for x in args) and any(map(is_traced_number, args)):
             return NotImplemented  # so that numpy compares
         if any(hasattr(x, MADE_OF) for x in args) and torch._C._get_tracing_state() and all(map(is_of_sizes, args)):
             return function(*(_operand(exact(x) if isinstance(x, torch.Tensor) else x) for x in args), **kwargs)

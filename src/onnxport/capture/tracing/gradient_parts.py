@@ -112,13 +112,15 @@ def _of_attention(
     attn_mask: torch.Tensor | None = None,
     scale: float | None = None,
 ) -> tuple[torch.Tensor, ...]:
+    if dropout_p:
+        raise NotImplementedError("the gradient of attention with dropout")
     scale = 1 / math.sqrt(query.size(-1)) if scale is None else scale
     scores = query @ key.transpose(-1, -2) * scale
     if attn_mask is not None:
         scores = scores + attn_mask
     if is_causal:
         scores = scores.masked_fill(torch.ones_like(scores, dtype=torch.bool).tril().logical_not(), -torch.inf)
-    weights = scores.softmax(-1)
+    weights = _aten._safe_softmax(scores, -1)  # of rows that are masked as a whole, too
     by_scores = weights * (grad_out @ value.transpose(-1, -2) - (grad_out * out).sum(-1, keepdim=True)) * scale
     return by_scores @ key, by_scores.transpose(-1, -2) @ query, weights.transpose(-1, -2) @ grad_out
 

@@ -43,24 +43,9 @@ def _as_type(number: torch.Tensor, kind: str) -> Any:
     return number.to({"f": torch.float64, "b": torch.bool}[kind])
 
 
-def _of_arrays(self: torch.Tensor, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-    """What numpy computes of arrays and sizes, `numpy.arange(n) >= n`: tensors refuse arrays as operands. Of anything else it is
-    what numpy makes of it where this isn't here: a tensor."""
-    of_sizes = any(isinstance(x, numpy.ndarray) for x in inputs) and all(
-        is_traced_number(x) for x in inputs if isinstance(x, torch.Tensor)
-    )
-    plain = [(_taken(x) if of_sizes else numpy.asarray(x)) if isinstance(x, torch.Tensor) else x for x in inputs]
-    results = getattr(ufunc, method)(*plain, **kwargs)
-    if of_sizes:
-        return results
-    wrap: Function = self.__array_wrap__
-    wrapped = [wrap(numpy.asarray(x)) for x in (results if isinstance(results, tuple) else (results,))]
-    return tuple(wrapped) if isinstance(results, tuple) else wrapped[0]
-
-
-def _taken(number: torch.Tensor) -> Any:
-    number = exact(number)
-    return float(number) if number.is_floating_point() else bool(number) if number.dtype == torch.bool else int(number)
+# Arrays of numpy leave to tensors, by this, what operators do with both, and tensors refuse arrays. Of a size they are to do what
+# they do with an int, and give arrays; numbers of numpy still leave it to the size, which stays live.
+_PRIORITY = property(lambda tensor: -1.0 if is_traced_number(tensor) else 1000)
 
 
 # Methods of Python's numbers that tensors don't have.
@@ -72,7 +57,6 @@ _METHODS: dict[str, Function] = {
     "__divmod__": lambda self, other: (self // other, self % other),
     "is_integer": lambda self: bool(self == self.trunc()) if self.is_floating_point() else True,
     "bit_length": lambda self: int(self).bit_length(),
-    "__array_ufunc__": _of_arrays,
     # What numpy makes of a size has it.
     "astype": lambda self, dtype, *_, **__: _as_type(self, numpy.dtype(dtype).kind),
 }
@@ -102,6 +86,7 @@ def number_functions() -> Iterator[None]:
     try:
         with (
             mock.patch.multiple(math, **of_math),
+            mock.patch.object(torch.Tensor, "__array_priority__", _PRIORITY),
             mock.patch.object(torch, "_check_with", _checked(torch._check_with)),
             mock.patch.object(_builtins, "_find_builtin", _in_scripts(_builtins._find_builtin)),
             mock.patch.object(torch, "is_tensor", lambda obj: plain(obj, torch.Tensor) and not _seems_int(obj)),
